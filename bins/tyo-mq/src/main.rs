@@ -1,0 +1,3 @@
+//! The server program: flags, signals, exit codes; nothing else.
+
+fn main() {}

@@ -1,0 +1,2 @@
+//! Engine.IO and Socket.IO wire formats: bytes in, bytes out, no I/O and no clock.
+#![forbid(unsafe_code)]

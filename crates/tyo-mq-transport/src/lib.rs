@@ -1,0 +1,2 @@
+//! Engine.IO over HTTP polling and WebSocket, as a tower service.
+#![forbid(unsafe_code)]
