@@ -1,2 +1,3 @@
 //! Engine.IO and Socket.IO wire formats: bytes in, bytes out, no I/O and no clock.
 #![forbid(unsafe_code)]
+pub mod socket;
