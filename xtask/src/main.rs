@@ -1,3 +1,54 @@
-//! The project's own commands.
+//! The project's own commands: picks one and runs it, nothing else.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool"
+)]
 
-fn main() {}
+mod cases;
+mod ci;
+mod conformance;
+mod metadata;
+mod process;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci [--only STEP,…] [--skip STEP,…]   everything that must hold before a change lands
+  tidy                                 the rules that no compiler knows: direction, purity, lengths, licences, docs
+  conformance [ARGS]                   real clients and the protocol suites against a release build
+  cases [--all] [ARGS]                 the black-box case collection against a release build";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            eprintln!("xtask: {err:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<()> {
+    match args.split_first() {
+        Some((name, rest)) => match name.as_str() {
+            "ci" => ci::run(rest),
+            "tidy" => tidy::run(),
+            "conformance" => conformance::run(rest),
+            "cases" => cases::run(rest),
+            "help" | "--help" | "-h" => {
+                println!("{USAGE}");
+                Ok(())
+            }
+            other => bail!("no command `{other}`\n{USAGE}"),
+        },
+        None => bail!("which command?\n{USAGE}"),
+    }
+}

@@ -1,0 +1,100 @@
+//! Running other programs. Knows nothing of what they are for.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// The project's root folder.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// A command in the project's root folder.
+pub(crate) fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// The cargo that runs us, in the project's root folder.
+pub(crate) fn cargo() -> Command {
+    command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
+}
+
+/// Runs to the end with our output; anything but success is an error.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = describe(command);
+    println!("$ {}", shorten(&line));
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{line}`"))?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", shorten(&line));
+    }
+    Ok(())
+}
+
+/// Runs to the end and returns what it printed.
+pub(crate) fn capture(command: &mut Command) -> Result<String> {
+    let line = describe(command);
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` ended with {}", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` printed no UTF-8"))
+}
+
+/// Whether the program starts and ends well with these arguments.
+pub(crate) fn is_available(program: &str, args: &[&str]) -> bool {
+    command(program)
+        .args(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn describe(command: &Command) -> String {
+    let mut line = command.get_program().to_string_lossy().into_owned();
+    for arg in command.get_args() {
+        line.push(' ');
+        line.push_str(&arg.to_string_lossy());
+    }
+    line
+}
+
+/// The longest command line that is shown in full, in characters.
+const SHOWN_CHARS: usize = 200;
+
+fn shorten(line: &str) -> String {
+    if line.chars().count() <= SHOWN_CHARS {
+        return line.to_owned();
+    }
+    line.chars().take(SHOWN_CHARS).chain(" …".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_program_is_an_error_with_its_name() {
+        let err = run(&mut command("false")).unwrap_err().to_string();
+        assert!(err.contains("`false` ended with"), "{err}");
+        assert!(capture(&mut command("no-such-program-here")).is_err());
+        assert_eq!(capture(command("echo").arg("x")).unwrap(), "x\n");
+        assert!(!is_available("no-such-program-here", &[]));
+    }
+
+    #[test]
+    fn long_command_lines_are_cut_between_characters() {
+        let line = "ä".repeat(SHOWN_CHARS + 1);
+        assert!(shorten(&line).ends_with("ä …"));
+        assert_eq!(shorten("cargo fmt"), "cargo fmt");
+    }
+}
