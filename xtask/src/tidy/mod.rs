@@ -67,9 +67,9 @@ fn report(mut findings: Vec<Finding>, files: usize) -> Result<()> {
     for finding in &findings {
         println!("{}: {}: {}", finding.rule, finding.place, finding.message);
     }
-    println!("tidy: {files} files, {} findings", findings.len());
+    println!("tidy: {files} files, findings: {}", findings.len());
     if !findings.is_empty() {
-        bail!("{} rules are broken", findings.len());
+        bail!("something breaks our rules");
     }
     Ok(())
 }
