@@ -60,7 +60,12 @@ pub(crate) fn is_available(program: &str, args: &[&str]) -> bool {
 }
 
 fn describe(command: &Command) -> String {
-    let mut line = command.get_program().to_string_lossy().into_owned();
+    let program = Path::new(command.get_program());
+    let mut line = program
+        .file_name()
+        .unwrap_or(program.as_os_str())
+        .to_string_lossy()
+        .into_owned();
     for arg in command.get_args() {
         line.push(' ');
         line.push_str(&arg.to_string_lossy());
