@@ -10,6 +10,9 @@ use crate::{cases, conformance, tidy};
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
 
+/// cargo-fuzz, which needs the nightly toolchain.
+const NIGHTLY_FUZZ: [&str; 4] = ["run", "nightly", "cargo", "fuzz"];
+
 /// A step: its name, what it is for, what it does.
 struct Step {
     name: &'static str,
@@ -216,15 +219,17 @@ fn fuzz() -> Result<Outcome> {
     if !process::root().join("fuzz/Cargo.toml").is_file() {
         return Ok(Outcome::Skipped("there are no fuzz targets yet".to_owned()));
     }
-    if !process::is_available("cargo", &["+nightly", "fuzz", "--version"]) {
+    if !process::is_available("rustup", &[&NIGHTLY_FUZZ[..], &["--version"]].concat()) {
         let why = "cargo-fuzz or the nightly toolchain is not installed, so NO FUZZ TARGET RAN";
         return Ok(Outcome::Skipped(why.to_owned()));
     }
-    let targets = process::capture(process::command("cargo").args(["+nightly", "fuzz", "list"]))?;
+    let targets = process::capture(process::command("rustup").args(NIGHTLY_FUZZ).arg("list"))?;
     for target in targets.lines() {
         let limit = format!("-max_total_time={FUZZ_SECONDS}");
         process::run(
-            process::command("cargo").args(["+nightly", "fuzz", "run", target, "--", &limit]),
+            process::command("rustup")
+                .args(NIGHTLY_FUZZ)
+                .args(["run", target, "--", &limit]),
         )?;
     }
     Ok(Outcome::Passed)
