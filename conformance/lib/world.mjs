@@ -1,0 +1,120 @@
+// What a scenario is given: its broker, sessions of the peer under test, and the baseline peer to meet it with.
+
+import { Cut } from './cut.mjs';
+import { LibrarySession, RawSession } from './session.mjs';
+import { same } from './values.mjs';
+
+export class World {
+    opened = [];
+    drains = 0;
+
+    constructor({ broker, puppet, column, scenario, baseline }) {
+        Object.assign(this, { broker, puppet, column, scenario, baselinePuppet: baseline });
+    }
+
+    can(feature) {
+        return this.column.features.has(feature);
+    }
+
+    /** A name that no other scenario on this broker uses. */
+    name(role) {
+        return `${this.scenario}-${role}`;
+    }
+
+    async #keep(opening) {
+        const session = await opening;
+        this.opened.push(session);
+        return session;
+    }
+
+    open(url = this.broker.url) {
+        return this.#keep(RawSession.open(this.puppet, url, this.column.transports));
+    }
+
+    async consumer(role, { url = this.broker.url, ...fields } = {}) {
+        const name = this.name(role);
+        if (!this.can('raw')) return this.#keep(LibrarySession.open(this.puppet, url, 'consumer', name));
+        const session = await this.open(url);
+        await session.consumer(name, fields);
+        return session;
+    }
+
+    async producer(role, { url = this.broker.url, ...fields } = {}) {
+        const name = this.name(role);
+        if (!this.can('raw')) return this.#keep(LibrarySession.open(this.puppet, url, 'producer', name));
+        const session = await this.open(url);
+        await session.producer(name, fields);
+        return session;
+    }
+
+    /** The same for the baseline: socket.io-client 4 over WebSocket. */
+    baseline() {
+        return new Baseline(this);
+    }
+
+    keepOpen(opening) {
+        return this.#keep(opening);
+    }
+
+    async cut() {
+        const relay = await Cut.to(this.broker.port);
+        this.relays = [...(this.relays ?? []), relay];
+        return relay;
+    }
+
+    /** When this resolves, everything that `producer` sent so far has reached `consumers`, or never will. */
+    async drain(producer, ...consumers) {
+        const event = `drain-${++this.drains}`;
+        const inboxes = await Promise.all(consumers.map((consumer) => consumer.subscribe(producer.name, event)));
+        producer.produce(event, 'drained');
+        await Promise.all(inboxes.map((inbox) => inbox.take(1)));
+    }
+
+    /** These messages and no others; in this order where the peer keeps one. */
+    async exactly(inbox, producer, expected, what = 'messages') {
+        await inbox.take(expected.length);
+        await this.drain(producer, inbox.session);
+        this.sameMessages(inbox.messages, expected, what);
+    }
+
+    sameMessages(actual, expected, what) {
+        const order = (list) => (this.can('order') ? list : [...list].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)));
+        same(order(actual), order(expected), what);
+    }
+
+    /** Closes the session and resolves when the broker has noticed. `consumer` must be a consumer. */
+    async leave(consumer) {
+        const watcher = await this.baseline().producer(`watch-${this.opened.length}`);
+        await consumer.subscribe(watcher.name, 'watch');
+        await consumer.close();
+        await watcher.event(`DISCONNECT-${watcher.noticeId}`);
+        await watcher.close();
+    }
+
+    async end() {
+        await Promise.allSettled(this.opened.map((session) => session.close()));
+        for (const relay of this.relays ?? []) relay.close();
+    }
+}
+
+class Baseline {
+    constructor(world) {
+        this.world = world;
+    }
+
+    open(url = this.world.broker.url) {
+        return this.world.keepOpen(RawSession.open(this.world.baselinePuppet, url, ['websocket']));
+    }
+
+    async consumer(role, fields = {}) {
+        const session = await this.open();
+        await session.consumer(this.world.name(role), fields);
+        return session;
+    }
+
+    async producer(role, fields = {}) {
+        const session = await this.open();
+        await session.producer(this.world.name(role), fields);
+        return session;
+    }
+}
