@@ -1,0 +1,359 @@
+//! What the broker tells clients: the names and payloads of its own events, and the answers to PRODUCE and UNSUBSCRIBE.
+
+use std::borrow::Cow;
+
+use crate::events;
+use crate::json::write_json_string;
+use crate::{ErrorCode, Status};
+
+/// An event of the broker's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice<'a> {
+    /// A consumer subscribed to the producer that gets this.
+    SubscribeTo {
+        /// The producer's id, if it has one.
+        producer_id: Option<&'a str>,
+        /// The consumer's name.
+        name: &'a str,
+        /// The consumer's id.
+        id: &'a str,
+        /// The consumer's socket while it has one.
+        socket: Option<&'a str>,
+        /// Subscription keys.
+        events: &'a [&'a str],
+        /// Whether the consumer is online.
+        online: bool,
+    },
+    /// To a consumer: a producer it relates to came.
+    ProducerConnected {
+        /// The consumer's id.
+        consumer_id: &'a str,
+        /// The producer's socket.
+        socket: &'a str,
+        /// The producer's name.
+        producer: &'a str,
+    },
+    /// To a producer: a consumer of it came.
+    ConsumerConnected {
+        /// The producer's id.
+        producer_id: &'a str,
+        /// The consumer's socket.
+        socket: &'a str,
+        /// The consumer's id.
+        id: &'a str,
+        /// The consumer's name.
+        consumer: &'a str,
+    },
+    /// To a consumer: a producer it relates to went.
+    ProducerDisconnected {
+        /// The consumer's id.
+        consumer_id: &'a str,
+        /// The socket that is gone.
+        socket: &'a str,
+        /// The producer's name.
+        producer: &'a str,
+    },
+    /// To a producer: a consumer of it went.
+    ConsumerDisconnected {
+        /// The producer's id.
+        producer_id: &'a str,
+        /// The socket that is gone.
+        socket: &'a str,
+        /// The consumer's name.
+        consumer: &'a str,
+    },
+    /// Something was refused, with a code.
+    Error {
+        /// Why.
+        code: ErrorCode,
+        /// Why, in words.
+        message: &'a str,
+    },
+    /// Something was refused, or is worth knowing; words only.
+    ErrorText(&'a str),
+    /// The socket is authenticated.
+    AuthOk {
+        /// Its realm.
+        realm: &'a str,
+        /// Its role there.
+        role: &'a str,
+    },
+    /// The socket is not authenticated, or may not do this.
+    AuthFail {
+        /// Why.
+        code: Status,
+        /// Why, in words.
+        message: &'a str,
+    },
+    /// An ACK was taken. The payload is the answer to the Socket.IO ack, too.
+    AckOk {
+        /// The message's id.
+        msg_id: &'a str,
+    },
+    /// An ACK was refused. The payload is the answer to the Socket.IO ack, too.
+    AckFail {
+        /// Why.
+        code: Status,
+        /// Why, in words.
+        message: &'a str,
+    },
+    /// An event was dropped because its sender is over its rate.
+    RateLimited {
+        /// What it is over.
+        reason: &'a str,
+        /// Seconds to wait.
+        retry_after_secs: u64,
+    },
+}
+
+/// What the Socket.IO ack of an event is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirm<'a> {
+    /// A PRODUCE was routed, and every durable copy is stored.
+    Produced {
+        /// The message's id.
+        msg_id: &'a str,
+        /// To how many consumers it went.
+        routed: u64,
+        /// How many copies were stored.
+        queued: u64,
+    },
+    /// Subscriptions were ended.
+    Unsubscribed {
+        /// How many.
+        removed: u64,
+    },
+    /// The event was refused.
+    Refused {
+        /// Why.
+        code: Status,
+        /// Why, in words.
+        message: &'a str,
+    },
+}
+
+impl Notice<'_> {
+    /// The event's name.
+    #[must_use]
+    pub fn event_name(&self) -> Cow<'static, str> {
+        let named = |event: &str, id: &str| Cow::Owned([event, "-", id].concat());
+        Cow::Borrowed(match self {
+            Self::SubscribeTo {
+                producer_id: Some(id),
+                ..
+            } => return named(events::SUBSCRIBE_TO, id),
+            Self::SubscribeTo {
+                producer_id: None, ..
+            } => events::SUBSCRIBE_TO,
+            Self::ProducerConnected {
+                consumer_id: id, ..
+            }
+            | Self::ConsumerConnected {
+                producer_id: id, ..
+            } => return named(events::CONNECT, id),
+            Self::ProducerDisconnected {
+                consumer_id: id, ..
+            }
+            | Self::ConsumerDisconnected {
+                producer_id: id, ..
+            } => return named(events::DISCONNECT, id),
+            Self::Error { .. } | Self::ErrorText(_) => events::ERROR,
+            Self::AuthOk { .. } => events::AUTH_OK,
+            Self::AuthFail { .. } => events::AUTH_FAIL,
+            Self::AckOk { .. } => events::ACK_OK,
+            Self::AckFail { .. } => events::ACK_FAIL,
+            Self::RateLimited { .. } => events::RATE_LIMITED,
+        })
+    }
+
+    /// Writes the event's one argument.
+    pub fn write_payload(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::SubscribeTo {
+                name,
+                id,
+                socket,
+                events,
+                online,
+                ..
+            } => Object::open(out)
+                .text("name", name)
+                .text("id", id)
+                .optional_text("socket", socket)
+                .texts("events", events)
+                .flag("online", online)
+                .close(),
+            Self::ProducerConnected {
+                socket, producer, ..
+            } => {
+                Object::presence(out, events::CONNECT, socket)
+                    .text("producer", producer)
+                    .close();
+            }
+            Self::ConsumerConnected {
+                socket,
+                id,
+                consumer,
+                ..
+            } => {
+                let presence = Object::presence(out, events::CONNECT, socket);
+                presence.text("id", id).text("consumer", consumer).close();
+            }
+            Self::ProducerDisconnected {
+                socket, producer, ..
+            } => {
+                Object::presence(out, events::DISCONNECT, socket)
+                    .text("producer", producer)
+                    .close();
+            }
+            Self::ConsumerDisconnected {
+                socket, consumer, ..
+            } => {
+                Object::presence(out, events::DISCONNECT, socket)
+                    .text("consumer", consumer)
+                    .close();
+            }
+            Self::Error { code, message } => {
+                Object::open(out)
+                    .text("message", message)
+                    .number("code", code.code().into())
+                    .close();
+            }
+            Self::ErrorText(text) => write_json_string(out, text),
+            Self::AuthOk { realm, role } => {
+                Object::open(out)
+                    .text("realm", realm)
+                    .text("role", role)
+                    .close();
+            }
+            Self::AuthFail { code, message } => {
+                Object::open(out)
+                    .number("code", code.code().into())
+                    .text("message", message)
+                    .close();
+            }
+            Self::AckOk { msg_id } => Object::open(out)
+                .flag("ok", true)
+                .text("msgId", msg_id)
+                .close(),
+            Self::AckFail { code, message } => Object::refusal(out, code, message),
+            Self::RateLimited {
+                reason,
+                retry_after_secs,
+            } => Object::open(out)
+                .number("code", Status::RateLimited.code().into())
+                .text("reason", reason)
+                .count("retry_after", retry_after_secs)
+                .close(),
+        }
+    }
+}
+
+impl Confirm<'_> {
+    /// Writes the answer's one argument.
+    pub fn write_payload(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Produced {
+                msg_id,
+                routed,
+                queued,
+            } => Object::open(out)
+                .flag("ok", true)
+                .text("msg_id", msg_id)
+                .count("routed", routed)
+                .count("queued", queued)
+                .close(),
+            Self::Unsubscribed { removed } => {
+                Object::open(out)
+                    .flag("ok", true)
+                    .count("removed", removed)
+                    .close();
+            }
+            Self::Refused { code, message } => Object::refusal(out, code, message),
+        }
+    }
+}
+
+/// Writes an object member by member.
+struct Object<'o> {
+    out: &'o mut Vec<u8>,
+    empty: bool,
+}
+
+impl<'o> Object<'o> {
+    fn open(out: &'o mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, empty: true }
+    }
+
+    fn presence(out: &'o mut Vec<u8>, event: &str, socket: &str) -> Self {
+        Self::open(out).text("event", event).text("socket", socket)
+    }
+
+    fn refusal(out: &'o mut Vec<u8>, code: Status, message: &str) {
+        let refusal = Self::open(out)
+            .flag("ok", false)
+            .number("code", code.code().into());
+        refusal.text("message", message).close();
+    }
+
+    fn key(&mut self, key: &str) {
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        write_json_string(self.out, key);
+        self.out.push(b':');
+    }
+
+    fn text(mut self, key: &str, value: &str) -> Self {
+        self.key(key);
+        write_json_string(self.out, value);
+        self
+    }
+
+    fn optional_text(mut self, key: &str, value: Option<&str>) -> Self {
+        if let Some(value) = value {
+            return self.text(key, value);
+        }
+        self.key(key);
+        self.out.extend_from_slice(b"null");
+        self
+    }
+
+    fn texts(mut self, key: &str, values: &[&str]) -> Self {
+        self.key(key);
+        self.out.push(b'[');
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            write_json_string(self.out, value);
+        }
+        self.out.push(b']');
+        self
+    }
+
+    fn flag(mut self, key: &str, value: bool) -> Self {
+        self.key(key);
+        self.out
+            .extend_from_slice(if value { b"true" } else { b"false" });
+        self
+    }
+
+    fn number(mut self, key: &str, value: i64) -> Self {
+        self.key(key);
+        self.out.extend_from_slice(value.to_string().as_bytes());
+        self
+    }
+
+    fn count(mut self, key: &str, value: u64) -> Self {
+        self.key(key);
+        self.out.extend_from_slice(value.to_string().as_bytes());
+        self
+    }
+
+    fn close(self) {
+        self.out.push(b'}');
+    }
+}
