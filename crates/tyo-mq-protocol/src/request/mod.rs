@@ -69,8 +69,7 @@ pub enum ClientEvent<'a> {
 pub fn parse_event(args: &str) -> Result<ClientEvent<'_>, ParseError> {
     let Call { name, first } = match Call::read(args)? {
         call::Read::Produce(fields) => {
-            return Produce::from_fields(fields)
-                .map(|produce| ClientEvent::Produce(Box::new(produce)));
+            return Produce::from_fields(fields).map(ClientEvent::Produce);
         }
         call::Read::Call(call) => call,
     };
