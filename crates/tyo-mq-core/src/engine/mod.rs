@@ -1,0 +1,434 @@
+//! The deterministic state machine: inputs with a time in, outputs out. No clock, no randomness, no I/O, no threads.
+
+pub mod clock;
+mod config;
+mod delivery;
+mod ids;
+mod input;
+mod output;
+mod publish;
+mod queue;
+mod realm;
+mod registry;
+mod restore;
+mod route;
+mod subscribe;
+pub mod topics;
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use slab::Slab;
+
+pub use clock::Now;
+pub use config::{Config, IdleEviction, Limits};
+
+pub use input::{
+    Command, Input, Lifetime, Publish, Reach, RealmPolicy, RegisterConsumer, RegisterProducer,
+    ReplyToken, RetryPolicy, StoreToken, Subscribe, SubscriptionSpec, Unsubscribe,
+};
+pub use output::{
+    AckError, Delivery, Key, LimitReached, Notice, Output, PublishError, Published,
+    RefusedRegistration, Reply,
+};
+
+use clock::{Timer, Timers};
+use config::SWEEP_INTERVAL_MS;
+use ids::Ids;
+use realm::{Context, Ledger, Purpose, Realm};
+
+use crate::message::SessionId;
+use crate::store::StoreResult;
+
+/// Producer name of a subscription to any producer.
+pub const ANY_PRODUCER: &str = "TYO-MQ-ALL";
+
+/// [`ANY_PRODUCER`] as it stands in keys.
+const ANY_PRODUCER_KEY: &str = "tyo-mq-all";
+
+/// Event name of a subscription to all events.
+pub const ALL_EVENTS: &str = "TM-ALL";
+
+/// Name of who gives none.
+pub const ANONYMOUS: &str = "ANONYMOUS";
+
+/// The realm of clients that name none.
+pub const DEFAULT_REALM: &str = "default";
+
+/// The realm whose subscribers see the messages of all others.
+pub const OBSERVER_REALM: &str = "*";
+
+/// What an engine counts; sums since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Messages accepted.
+    pub produced: u64,
+    /// Copies handed to sessions, but for realm broadcasts.
+    pub delivered: u64,
+    /// Copies given to the store.
+    pub queued: u64,
+    /// Messages given up.
+    pub dead_lettered: u64,
+    /// Acknowledgements that did not come in time.
+    pub ack_timeouts: u64,
+    /// Copies that expired before delivery.
+    pub expired: u64,
+    /// Copies dropped at a limit.
+    pub dropped: u64,
+    /// Copies and acknowledgements that the store refused.
+    pub store_failures: u64,
+}
+
+/// How much an engine holds now, over all realms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Realms in memory.
+    pub realms: usize,
+    /// Open sessions.
+    pub sessions: usize,
+    /// Producer names.
+    pub producers: usize,
+    /// Consumer names.
+    pub consumers: usize,
+    /// Subscriptions.
+    pub subscriptions: usize,
+    /// Queues.
+    pub queues: usize,
+    /// Deliveries that wait for an acknowledgement or a retry.
+    pub in_flight: usize,
+    /// Messages in memory that wait for room.
+    pub ready: usize,
+    /// Messages in the store.
+    pub stored: u64,
+    /// Publications whose confirm waits for the store.
+    pub confirms: usize,
+    /// Store operations under way.
+    pub store_operations: usize,
+}
+
+/// The state of one shard: whole realms and their sessions.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    realms: Slab<Realm>,
+    realm_names: HashMap<Arc<str>, usize>,
+    session_realms: HashMap<SessionId, usize>,
+    timers: Timers,
+    ids: Ids,
+    ledger: Ledger,
+    sweep_set: bool,
+}
+
+impl Engine {
+    /// An empty engine.
+    pub fn new(config: Config) -> Self {
+        Self {
+            ids: Ids::new(config.seed),
+            config,
+            realms: Slab::new(),
+            realm_names: HashMap::new(),
+            session_realms: HashMap::new(),
+            timers: Timers::default(),
+            ledger: Ledger::default(),
+            sweep_set: false,
+        }
+    }
+
+    /// When [`Input::Timeout`] is due, in monotonic milliseconds.
+    pub fn deadline(&self) -> Option<u64> {
+        self.timers.next()
+    }
+
+    /// Takes one input; what follows from it is appended to `out`.
+    pub fn handle(&mut self, now: Now, input: Input<'_>, out: &mut Vec<Output>) {
+        if !self.sweep_set {
+            self.sweep_set = true;
+            self.timers
+                .set(now.mono_ms + self.sweep_interval(), Timer::Sweep);
+        }
+        match input {
+            Input::Opened {
+                session,
+                realm,
+                socket,
+            } => {
+                let index = self.realm_entry(realm);
+                self.session_realms.insert(session, index);
+                self.realms[index].open_session(session, socket);
+            }
+            Input::Command {
+                session,
+                command,
+                reply,
+            } => {
+                if let Some((realm, mut ctx)) = self.of_session(session, now, out) {
+                    realm.command(&mut ctx, session, command, reply);
+                }
+            }
+            Input::Closed { session } => self.on_closed(now, session, out),
+            Input::Stalled { session } => {
+                if let Some((realm, _)) = self.of_session(session, now, out) {
+                    realm.on_stalled(session);
+                }
+            }
+            Input::Drained { session } => {
+                if let Some((realm, mut ctx)) = self.of_session(session, now, out) {
+                    realm.on_drained(&mut ctx, session);
+                }
+            }
+            Input::Observed { publish } => {
+                if let Some(&index) = self.realm_names.get(OBSERVER_REALM) {
+                    let (realm, mut ctx) = self.split(index, now, out);
+                    realm.observe(&mut ctx, publish);
+                }
+            }
+            Input::Stored { token, result } => self.on_stored(now, token, result, out),
+            Input::Loaded(snapshot) => self.restore(now, snapshot, out),
+            Input::Requeue { realm, id, reply } => self.requeue(now, realm, id, reply, out),
+            Input::Policy { realm, policy } => {
+                let index = self.realm_entry(realm);
+                self.realms[index].policy = policy;
+            }
+            Input::Timeout => self.on_timeout(now, out),
+        }
+    }
+
+    /// Somebody in realm `*` subscribed to something.
+    pub fn has_observers(&self) -> bool {
+        let realm = self
+            .realm_names
+            .get(OBSERVER_REALM)
+            .map(|index| &self.realms[*index]);
+        realm.is_some_and(|realm| !realm.subs.is_empty())
+    }
+
+    /// What has been counted, over all realms of now.
+    pub fn counters(&self) -> Counters {
+        self.realms
+            .iter()
+            .fold(Counters::default(), |sum, (_, realm)| {
+                sum.plus(&realm.counters)
+            })
+    }
+
+    /// How much is held.
+    pub fn usage(&self) -> Usage {
+        let mut usage = Usage {
+            realms: self.realms.len(),
+            store_operations: self.ledger.len(),
+            ..Usage::default()
+        };
+        for (_, realm) in &self.realms {
+            usage.sessions += realm.sessions.len();
+            usage.producers += realm.producers.len();
+            usage.consumers += realm.consumers.len();
+            usage.subscriptions += realm.subs.len();
+            usage.queues += realm.queues.len();
+            usage.in_flight += realm.tracked.len();
+            usage.ready += realm
+                .queues
+                .iter()
+                .map(|(_, queue)| queue.ready.len())
+                .sum::<usize>();
+            usage.stored += realm.stored;
+            usage.confirms += realm.confirms.len();
+        }
+        usage
+    }
+
+    fn sweep_interval(&self) -> u64 {
+        self.config
+            .idle_eviction
+            .map_or(SWEEP_INTERVAL_MS, |eviction| eviction.interval_ms.max(1))
+    }
+
+    fn realm_entry(&mut self, name: &str) -> usize {
+        if let Some(&index) = self.realm_names.get(name) {
+            return index;
+        }
+        let name: Arc<str> = name.into();
+        let entry = self.realms.vacant_entry();
+        let index = entry.key();
+        entry.insert(Realm::new(index, name.clone(), self.config.prefetch));
+        self.realm_names.insert(name, index);
+        index
+    }
+
+    fn split<'a>(
+        &'a mut self,
+        index: usize,
+        now: Now,
+        out: &'a mut Vec<Output>,
+    ) -> (&'a mut Realm, Context<'a>) {
+        let ctx = Context {
+            now,
+            out,
+            config: &self.config,
+            timers: &mut self.timers,
+            ids: &mut self.ids,
+            ledger: &mut self.ledger,
+        };
+        (&mut self.realms[index], ctx)
+    }
+
+    fn of_session<'a>(
+        &'a mut self,
+        session: SessionId,
+        now: Now,
+        out: &'a mut Vec<Output>,
+    ) -> Option<(&'a mut Realm, Context<'a>)> {
+        let index = *self.session_realms.get(&session)?;
+        Some(self.split(index, now, out))
+    }
+
+    fn on_closed(&mut self, now: Now, session: SessionId, out: &mut Vec<Output>) {
+        if let Some(index) = self.session_realms.remove(&session) {
+            let (realm, mut ctx) = self.split(index, now, out);
+            realm.close_session(&mut ctx, session);
+        }
+    }
+
+    fn on_stored(
+        &mut self,
+        now: Now,
+        token: StoreToken,
+        result: StoreResult,
+        out: &mut Vec<Output>,
+    ) {
+        let Some((index, purpose)) = self.ledger.close(token) else {
+            return;
+        };
+        if !self.realms.contains(index) {
+            return;
+        }
+        let (realm, mut ctx) = self.split(index, now, out);
+        match purpose {
+            Purpose::Enqueue { queue, id, confirm } => {
+                realm.on_enqueued(queue, &id, &publish::enqueued_at(&result));
+                realm.on_kept(&mut ctx, confirm, result);
+            }
+            Purpose::Ack {
+                queue,
+                id,
+                session,
+                token,
+            } => {
+                realm.on_ack_stored(&mut ctx, queue, (id, session, token), result);
+            }
+            Purpose::Fetch { queue, round } => realm.on_page(&mut ctx, queue, round, result),
+            Purpose::Purge => realm.on_purged(&mut ctx, result),
+            Purpose::Requeue { token } => realm.on_requeued(&mut ctx, token, result),
+            Purpose::Note => {
+                if result.is_err() {
+                    realm.counters.store_failures += 1;
+                }
+            }
+        }
+    }
+
+    fn on_timeout(&mut self, now: Now, out: &mut Vec<Output>) {
+        while let Some(timer) = self.timers.pop_due(now.mono_ms) {
+            match timer {
+                Timer::Queue { realm, queue } => {
+                    if self.realms.contains(realm) {
+                        let (realm, mut ctx) = self.split(realm, now, out);
+                        realm.on_queue_timer(&mut ctx, queue);
+                    }
+                }
+                Timer::Sweep => self.sweep(now, out),
+            }
+        }
+    }
+
+    fn sweep(&mut self, now: Now, out: &mut Vec<Output>) {
+        for index in 0..self.realms.capacity() {
+            if !self.realms.contains(index) {
+                continue;
+            }
+            let (realm, mut ctx) = self.split(index, now, out);
+            realm.evict_idle(&mut ctx);
+            realm.purge_expired(&mut ctx);
+            if self.realms[index].is_unused() {
+                let name = self.realms.remove(index).name;
+                self.realm_names.remove(&name);
+            }
+        }
+        self.timers
+            .set(now.mono_ms + self.sweep_interval(), Timer::Sweep);
+    }
+}
+
+impl Realm {
+    fn command(
+        &mut self,
+        ctx: &mut Context<'_>,
+        session: SessionId,
+        command: Command<'_>,
+        token: Option<ReplyToken>,
+    ) {
+        match command {
+            Command::RegisterProducer(ask) => self.register_producer(ctx, session, ask),
+            Command::RegisterConsumer(ask) => self.register_consumer(ctx, session, ask),
+            Command::Subscribe(ask) => self.subscribe(ctx, session, ask),
+            Command::Unsubscribe(ask) => {
+                let removed = self.unsubscribe(ctx, session, ask);
+                ctx.out.push(Output::Reply {
+                    session,
+                    token,
+                    reply: Reply::Unsubscribed { removed },
+                });
+            }
+            Command::Publish(publish) => self.publish(ctx, session, publish, token),
+            Command::Ack { id } => self.ack(ctx, session, id, token),
+        }
+    }
+
+    fn on_stalled(&mut self, session: SessionId) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.stalled = true;
+        }
+    }
+
+    fn on_drained(&mut self, ctx: &mut Context<'_>, session: SessionId) {
+        let Some(state) = self.sessions.get_mut(&session) else {
+            return;
+        };
+        (state.stalled, state.paced, state.burst) = (false, false, 0);
+        let mut queues = Vec::new();
+        for consumer in &state.consumers {
+            for sub in &self.consumers[*consumer].subs {
+                queues.extend(self.subs[*sub].queue);
+                let group = self.subs[*sub]
+                    .spec
+                    .group
+                    .as_ref()
+                    .and_then(|group| self.groups.get(group));
+                queues.extend(
+                    group
+                        .into_iter()
+                        .flat_map(|it| &it.members)
+                        .filter_map(|it| self.subs[*it].queue),
+                );
+            }
+        }
+        queues.sort_unstable();
+        queues.dedup();
+        for queue in queues {
+            self.pump(ctx, queue);
+        }
+    }
+}
+
+impl Counters {
+    fn plus(mut self, other: &Self) -> Self {
+        self.produced += other.produced;
+        self.delivered += other.delivered;
+        self.queued += other.queued;
+        self.dead_lettered += other.dead_lettered;
+        self.ack_timeouts += other.ack_timeouts;
+        self.expired += other.expired;
+        self.dropped += other.dropped;
+        self.store_failures += other.store_failures;
+        self
+    }
+}

@@ -1,0 +1,330 @@
+//! Subscriptions: made, changed, indexed, ended. What they deliver is decided in `route` and `queue`.
+
+use std::sync::Arc;
+
+use super::ALL_EVENTS;
+use super::config::Limits;
+use super::input::{Subscribe, SubscriptionSpec, Unsubscribe};
+use super::output::{LimitReached, Notice, Output};
+use super::realm::{Context, Purpose, Realm, Subscription, lower, subscription_key};
+use super::registry::{check_event, check_name, named};
+use crate::message::SessionId;
+use crate::store::{DurableSubscription, QueueKey, StoreOp};
+
+impl Realm {
+    pub(crate) fn subscribe(
+        &mut self,
+        ctx: &mut Context<'_>,
+        session: SessionId,
+        ask: Subscribe<'_>,
+    ) {
+        if let Err(limit) = self.check_subscribe(&ctx.config.limits, &ask) {
+            ctx.out.push(Output::Notify {
+                session,
+                notice: Notice::SubscribeRefused(limit),
+            });
+            return;
+        }
+        let name = named(ask.consumer);
+        let Some(socket) = self
+            .sessions
+            .get(&session)
+            .map(|state| state.socket.clone())
+        else {
+            return;
+        };
+        let consumer = match self.consumer_names.get(name) {
+            Some(&index) if self.consumers[index].session.is_some() => index,
+            _ => match self.bind_consumer(ctx, session, name, ask.id) {
+                Some(index) => index,
+                None => return,
+            },
+        };
+        let consumer_id: Arc<str> = ask.consumer_id.map_or(socket, Arc::from);
+        let sub = self.put_subscription(ctx, consumer, consumer_id, ask.spec);
+        self.announce_subscription(ctx, sub);
+        self.save_subscription(ctx, sub, None);
+        self.revive(ctx, sub);
+    }
+
+    fn check_subscribe(&self, limits: &Limits, ask: &Subscribe<'_>) -> Result<(), LimitReached> {
+        check_name(limits, ask.consumer)?;
+        check_name(limits, ask.id.unwrap_or_default())?;
+        check_name(limits, ask.consumer_id.unwrap_or_default())?;
+        check_name(limits, &ask.spec.producer)?;
+        check_name(limits, ask.spec.group.as_deref().unwrap_or_default())?;
+        check_event(limits, &ask.spec.event)?;
+        if self.subs.len() >= limits.max_subscriptions {
+            return Err(LimitReached("max_subscriptions"));
+        }
+        if self.consumers.len() >= limits.max_registrations {
+            return Err(LimitReached("max_registrations"));
+        }
+        Ok(())
+    }
+
+    /// The subscription of (key, consumer), made or replaced.
+    pub(crate) fn put_subscription(
+        &mut self,
+        ctx: &mut Context<'_>,
+        consumer: usize,
+        consumer_id: Arc<str>,
+        mut spec: SubscriptionSpec,
+    ) -> usize {
+        if spec.all_events {
+            spec.event = ALL_EVENTS.into();
+            spec.topic = false;
+        }
+        let key = subscription_key(&spec.producer, &spec.event);
+        let existing = self.consumers[consumer]
+            .subs
+            .iter()
+            .copied()
+            .find(|sub| *self.subs[*sub].key == *key);
+        self.routes.invalidate();
+        match existing {
+            Some(index) => {
+                self.replace_subscription(ctx, index, consumer_id, spec);
+                index
+            }
+            None => self.insert_subscription(consumer, key.into(), consumer_id, spec),
+        }
+    }
+
+    fn insert_subscription(
+        &mut self,
+        consumer: usize,
+        key: Arc<str>,
+        consumer_id: Arc<str>,
+        spec: SubscriptionSpec,
+    ) -> usize {
+        let order = self.next_order;
+        self.next_order += 1;
+        let index = self.subs.insert(Subscription {
+            consumer,
+            key,
+            producer_lower: lower(&spec.producer).into(),
+            event_lower: lower(&spec.event).into(),
+            consumer_id,
+            spec,
+            announced: false,
+            queue: None,
+            in_flight: 0,
+            order,
+        });
+        self.consumers[consumer].subs.push(index);
+        let sub = &self.subs[index];
+        let producer = sub.producer_lower.clone();
+        if sub.spec.all_events {
+            self.all_events
+                .entry(producer.clone())
+                .or_default()
+                .push(index);
+        } else {
+            self.by_key.entry(sub.key.clone()).or_default().push(index);
+        }
+        if !sub.any_producer() {
+            self.by_producer.entry(producer).or_default().push(index);
+        }
+        self.index_options(index);
+        index
+    }
+
+    /// New options for a known key: what is in flight stays so.
+    fn replace_subscription(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        consumer_id: Arc<str>,
+        spec: SubscriptionSpec,
+    ) {
+        self.unindex_options(index);
+        let sub = &mut self.subs[index];
+        let moved = sub.consumer_id != consumer_id;
+        let (old_id, was_durable) = (sub.consumer_id.clone(), sub.spec.durable);
+        sub.consumer_id = consumer_id;
+        sub.spec = spec;
+        sub.announced = false;
+        let forgotten = was_durable && (moved || !sub.spec.durable);
+        if forgotten {
+            self.forget_subscription(ctx, index, old_id);
+        }
+        if moved {
+            self.leave_queue(ctx, index);
+        }
+        self.index_options(index);
+    }
+
+    /// The indexes that depend on the options of a subscription.
+    fn index_options(&mut self, index: usize) {
+        let sub = &self.subs[index];
+        if sub.spec.topic {
+            self.topics.insert(&sub.event_lower, index);
+        }
+        if let Some(group) = &sub.spec.group {
+            self.groups
+                .entry(group.clone())
+                .or_default()
+                .members
+                .push(index);
+        }
+    }
+
+    fn unindex_options(&mut self, index: usize) {
+        let sub = &self.subs[index];
+        if sub.spec.topic {
+            self.topics.remove(&sub.event_lower, index);
+        }
+        if let Some(name) = &sub.spec.group
+            && let Some(group) = self.groups.get_mut(name)
+        {
+            group.members.retain(|member| *member != index);
+            if group.members.is_empty() {
+                self.groups.remove(name);
+            }
+        }
+    }
+
+    fn announce_subscription(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let sub = &self.subs[index];
+        let (consumer, key) = (sub.consumer, sub.key.clone());
+        if sub.any_producer() {
+            let own_name = self.consumers[consumer].name.clone();
+            let others: Vec<usize> = self
+                .producers
+                .iter()
+                .filter(|(_, it)| it.name != own_name)
+                .map(|(index, _)| index)
+                .collect();
+            for producer in others {
+                self.announce(ctx, producer, consumer, vec![key.clone()]);
+            }
+            return;
+        }
+        for producer in
+            self.producers_named(&sub.producer_lower.clone(), &sub.spec.producer.clone())
+        {
+            if self.producers[producer].session.is_some() {
+                self.announce(ctx, producer, consumer, vec![key.clone()]);
+                self.subs[index].announced = true;
+            }
+        }
+    }
+
+    /// Keeps a durable subscription in the store.
+    pub(crate) fn save_subscription(
+        &self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        offline_since_ms: Option<u64>,
+    ) {
+        let sub = &self.subs[index];
+        if !sub.spec.durable {
+            return;
+        }
+        let subscription = DurableSubscription {
+            queue: self.queue_key(&sub.key, &sub.consumer_id),
+            consumer_name: self.consumers[sub.consumer].name.clone(),
+            spec: sub.spec.clone(),
+            offline_since_ms,
+        };
+        ctx.store(
+            self.index,
+            StoreOp::PutSubscription(Box::new(subscription)),
+            Purpose::Note,
+        );
+    }
+
+    fn forget_subscription(&self, ctx: &mut Context<'_>, index: usize, consumer_id: Arc<str>) {
+        let sub = &self.subs[index];
+        let queue = self.queue_key(&sub.key, &consumer_id);
+        let consumer_name = self.consumers[sub.consumer].name.clone();
+        ctx.store(
+            self.index,
+            StoreOp::RemoveSubscription {
+                queue,
+                consumer_name,
+            },
+            Purpose::Note,
+        );
+    }
+
+    pub(crate) fn queue_key(&self, key: &Arc<str>, consumer: &Arc<str>) -> QueueKey {
+        QueueKey {
+            realm: self.name.clone(),
+            key: key.clone(),
+            consumer: consumer.clone(),
+        }
+    }
+
+    /// Ends subscriptions of the consumers on this session; returns how many.
+    pub(crate) fn unsubscribe(
+        &mut self,
+        ctx: &mut Context<'_>,
+        session: SessionId,
+        ask: Unsubscribe<'_>,
+    ) -> usize {
+        let Some(state) = self.sessions.get(&session) else {
+            return 0;
+        };
+        let (key, event, producer, only) = match ask {
+            Unsubscribe::Key(key) => (Some(lower(key)), String::new(), None, None),
+            Unsubscribe::Event {
+                event,
+                producer,
+                consumer,
+            } => (None, lower(event), producer.map(lower), consumer),
+        };
+        let mut found = Vec::new();
+        for consumer in &state.consumers {
+            let consumer = &self.consumers[*consumer];
+            if consumer.session != Some(session)
+                || only.is_some_and(|only| named(only) != &*consumer.name)
+            {
+                continue;
+            }
+            found.extend(consumer.subs.iter().copied().filter(|index| {
+                let sub = &self.subs[*index];
+                match &key {
+                    Some(key) => *sub.key == **key,
+                    None => {
+                        *sub.event_lower == *event
+                            && producer
+                                .as_ref()
+                                .is_none_or(|it| *sub.producer_lower == **it)
+                    }
+                }
+            }));
+        }
+        for sub in &found {
+            self.remove_subscription(ctx, *sub);
+        }
+        found.len()
+    }
+
+    pub(crate) fn remove_subscription(&mut self, ctx: &mut Context<'_>, index: usize) {
+        if self.subs[index].spec.durable {
+            self.forget_subscription(ctx, index, self.subs[index].consumer_id.clone());
+        }
+        self.leave_queue(ctx, index);
+        self.unindex_options(index);
+        self.routes.invalidate();
+        let sub = self.subs.remove(index);
+        let indexes = [
+            (&mut self.by_key, &sub.key),
+            (&mut self.all_events, &sub.producer_lower),
+            (&mut self.by_producer, &sub.producer_lower),
+        ];
+        for (map, key) in indexes {
+            if let Some(list) = map.get_mut(key) {
+                list.retain(|kept| *kept != index);
+                if list.is_empty() {
+                    map.remove(key);
+                }
+            }
+        }
+        if let Some(consumer) = self.consumers.get_mut(sub.consumer) {
+            consumer.subs.retain(|kept| *kept != index);
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! The store in memory: constant time for each operation, bounded, gone with the process.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+
+use crate::message::MessageId;
+use crate::store::{
+    BoxFuture, DeadLetter, DeadLetterPage, DurableSubscription, InlineStore, Position, QueueKey,
+    Snapshot, Store, StoreError, StoreOp, StoreReply, StoreResult, StoredMessage,
+};
+
+/// Bounds of a [`MemoryStore`]; at each, an enqueue fails with [`StoreError::Full`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// Messages and dead letters together.
+    pub max_messages: usize,
+    /// Bytes of their content.
+    pub max_bytes: usize,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        Self {
+            max_messages: 10_000_000,
+            max_bytes: 4 * 1024 * 1024 * 1024,
+        }
+    }
+}
+
+/// Keeps messages in memory.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    limits: MemoryLimits,
+    queues: HashMap<Arc<QueueKey>, Rows>,
+    /// Where each message is: its queue and its position there.
+    places: HashMap<MessageId, (Arc<QueueKey>, Position)>,
+    letters: BTreeMap<u64, DeadLetter>,
+    letter_numbers: HashMap<MessageId, u64>,
+    subscriptions: BTreeMap<(QueueKey, Arc<str>), DurableSubscription>,
+    bytes: usize,
+    next: u64,
+}
+
+/// Messages of one queue by position; gaps are messages that are gone.
+#[derive(Debug, Default)]
+struct Rows {
+    slots: VecDeque<Slot>,
+    live: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    position: Position,
+    stored: Option<StoredMessage>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new(limits: MemoryLimits) -> Self {
+        Self {
+            state: Mutex::new(State {
+                limits,
+                ..State::default()
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InlineStore for MemoryStore {
+    fn execute_now(&self, op: StoreOp) -> StoreResult {
+        self.lock().execute(op)
+    }
+}
+
+impl Store for MemoryStore {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn load(&self) -> BoxFuture<'_, Result<Snapshot, StoreError>> {
+        Box::pin(async { Ok(self.lock().snapshot()) })
+    }
+
+    fn execute(&self, ops: Vec<StoreOp>) -> BoxFuture<'_, Vec<StoreResult>> {
+        Box::pin(async {
+            let mut state = self.lock();
+            ops.into_iter().map(|op| state.execute(op)).collect()
+        })
+    }
+
+    fn dead_letters(
+        &self,
+        realm: Option<Arc<str>>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<DeadLetterPage, StoreError>> {
+        Box::pin(async move { Ok(self.lock().dead_letters(realm.as_deref(), after, limit)) })
+    }
+
+    fn dead_letter(
+        &self,
+        realm: Option<Arc<str>>,
+        id: MessageId,
+    ) -> BoxFuture<'_, Result<Option<DeadLetter>, StoreError>> {
+        Box::pin(async move {
+            Ok(self
+                .lock()
+                .letter(realm.as_deref(), &id)
+                .map(|(_, letter)| letter.clone()))
+        })
+    }
+
+    fn discard_dead_letter(
+        &self,
+        realm: Option<Arc<str>>,
+        id: MessageId,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move { Ok(self.lock().take_letter(realm.as_deref(), &id).is_some()) })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    fn as_inline(&self) -> Option<&dyn InlineStore> {
+        Some(self)
+    }
+}
+
+impl Rows {
+    fn place(&self, position: Position) -> Option<usize> {
+        self.slots
+            .binary_search_by_key(&position, |slot| slot.position)
+            .ok()
+    }
+
+    fn take(&mut self, position: Position) -> Option<StoredMessage> {
+        let place = self.place(position)?;
+        let stored = self.slots[place].stored.take()?;
+        self.live -= 1;
+        while self.slots.front().is_some_and(|slot| slot.stored.is_none()) {
+            self.slots.pop_front();
+        }
+        // Messages that stay at the head must not keep the gaps behind them.
+        if self.slots.len() > 2 * self.live + MAX_GAPS {
+            self.slots.retain(|slot| slot.stored.is_some());
+        }
+        Some(stored)
+    }
+}
+
+/// Gaps that a queue may have besides as many as it has messages.
+const MAX_GAPS: usize = 64;
+
+impl State {
+    fn execute(&mut self, op: StoreOp) -> StoreResult {
+        match op {
+            StoreOp::Enqueue(stored) => return self.enqueue(stored).map(StoreReply::Enqueued),
+            StoreOp::Remove { id, .. } => _ = self.take(&id),
+            StoreOp::SetAttempts { id, attempts, .. } => self.set_attempts(&id, attempts),
+            StoreOp::DeadLetter(letter) => {
+                self.take(&letter.stored.id);
+                self.bury(*letter);
+            }
+            StoreOp::Fetch {
+                queue,
+                after,
+                limit,
+                max_bytes,
+            } => return Ok(self.page(&queue, after, limit, max_bytes)),
+            StoreOp::PurgeExpired {
+                realm,
+                now_ms,
+                to_dead_letters,
+            } => {
+                return Ok(StoreReply::Purged(self.purge_expired(
+                    &realm,
+                    now_ms,
+                    to_dead_letters,
+                )));
+            }
+            StoreOp::PutSubscription(subscription) => {
+                let key = (
+                    subscription.queue.clone(),
+                    subscription.consumer_name.clone(),
+                );
+                self.subscriptions.insert(key, *subscription);
+            }
+            StoreOp::RemoveSubscription {
+                queue,
+                consumer_name,
+            } => {
+                self.subscriptions.remove(&(queue, consumer_name));
+            }
+            StoreOp::Requeue {
+                realm,
+                id,
+                expires_at_ms,
+                now_ms,
+            } => {
+                return self
+                    .requeue(&realm, &id, expires_at_ms, now_ms)
+                    .map(StoreReply::Requeued);
+            }
+            StoreOp::PurgeRealm { realm } => self.purge_realm(&realm),
+        }
+        Ok(StoreReply::Done)
+    }
+
+    fn enqueue(&mut self, mut stored: StoredMessage) -> Result<Position, StoreError> {
+        let size = stored.message.size();
+        if self.places.len() + self.letters.len() >= self.limits.max_messages {
+            return Err(StoreError::Full("max_messages".to_owned()));
+        }
+        if self.bytes + size > self.limits.max_bytes {
+            return Err(StoreError::Full("max_bytes".to_owned()));
+        }
+        self.take(&stored.id);
+        self.next += 1;
+        let position = Position(self.next);
+        stored.position = position;
+        self.bytes += size;
+        self.places
+            .insert(stored.id.clone(), (stored.queue.clone(), position));
+        let rows = self.queues.entry(stored.queue.clone()).or_default();
+        rows.live += 1;
+        rows.slots.push_back(Slot {
+            position,
+            stored: Some(stored),
+        });
+        Ok(position)
+    }
+
+    fn take(&mut self, id: &MessageId) -> Option<StoredMessage> {
+        let (queue, position) = self.places.remove(id)?;
+        let rows = self.queues.get_mut(&queue)?;
+        let stored = rows.take(position)?;
+        if rows.live == 0 {
+            self.queues.remove(&queue);
+        }
+        self.bytes -= stored.message.size();
+        Some(stored)
+    }
+
+    fn set_attempts(&mut self, id: &MessageId, attempts: u32) {
+        let Some((queue, position)) = self.places.get(id) else {
+            return;
+        };
+        let Some(rows) = self.queues.get_mut(queue) else {
+            return;
+        };
+        if let Some(stored) = rows
+            .place(*position)
+            .and_then(|place| rows.slots[place].stored.as_mut())
+        {
+            stored.attempts = attempts;
+        }
+    }
+
+    fn bury(&mut self, letter: DeadLetter) {
+        self.next += 1;
+        self.bytes += letter.stored.message.size();
+        let id = letter.stored.id.clone();
+        self.letters.insert(self.next, letter);
+        if let Some(old) = self.letter_numbers.insert(id, self.next) {
+            self.remove_letter(old);
+        }
+    }
+
+    fn remove_letter(&mut self, number: u64) -> Option<DeadLetter> {
+        let letter = self.letters.remove(&number)?;
+        self.bytes -= letter.stored.message.size();
+        Some(letter)
+    }
+
+    fn letter(&self, realm: Option<&str>, id: &MessageId) -> Option<(u64, &DeadLetter)> {
+        let number = *self.letter_numbers.get(id)?;
+        let letter = self.letters.get(&number)?;
+        realm
+            .is_none_or(|realm| *letter.stored.queue.realm == *realm)
+            .then_some((number, letter))
+    }
+
+    fn take_letter(&mut self, realm: Option<&str>, id: &MessageId) -> Option<DeadLetter> {
+        let (number, _) = self.letter(realm, id)?;
+        self.letter_numbers.remove(id);
+        self.remove_letter(number)
+    }
+
+    fn page(
+        &self,
+        queue: &QueueKey,
+        after: Position,
+        limit: usize,
+        max_bytes: usize,
+    ) -> StoreReply {
+        let Some(rows) = self.queues.get(queue) else {
+            return StoreReply::Page {
+                messages: Vec::new(),
+                exhausted: true,
+            };
+        };
+        let start = rows.slots.partition_point(|slot| slot.position <= after);
+        let mut behind = rows
+            .slots
+            .range(start..)
+            .filter_map(|slot| slot.stored.as_ref());
+        let (mut messages, mut bytes) = (Vec::new(), 0);
+        while messages.len() < limit && bytes < max_bytes {
+            let Some(stored) = behind.next() else {
+                return StoreReply::Page {
+                    messages,
+                    exhausted: true,
+                };
+            };
+            bytes += stored.message.size();
+            messages.push(stored.clone());
+        }
+        StoreReply::Page {
+            exhausted: behind.next().is_none(),
+            messages,
+        }
+    }
+
+    fn requeue(
+        &mut self,
+        realm: &str,
+        id: &MessageId,
+        expires_at_ms: Option<u64>,
+        now_ms: u64,
+    ) -> Result<Option<QueueKey>, StoreError> {
+        let Some(letter) = self.take_letter(Some(realm), id) else {
+            return Ok(None);
+        };
+        let mut stored = letter.stored;
+        stored.attempts = 0;
+        if stored.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            stored.expires_at_ms = expires_at_ms;
+        }
+        let key = (*stored.queue).clone();
+        self.enqueue(stored).map(|_| Some(key))
+    }
+
+    fn purge_expired(
+        &mut self,
+        realm: &str,
+        now_ms: u64,
+        to_dead_letters: bool,
+    ) -> Vec<(QueueKey, u64)> {
+        let mut keys: Vec<Arc<QueueKey>> = self
+            .queues
+            .keys()
+            .filter(|key| *key.realm == *realm)
+            .cloned()
+            .collect();
+        keys.sort_unstable();
+        let mut purged = Vec::new();
+        for key in keys {
+            let slots = self
+                .queues
+                .get(&key)
+                .map(|rows| &rows.slots)
+                .into_iter()
+                .flatten();
+            let over =
+                |stored: &&StoredMessage| stored.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+            let ids: Vec<MessageId> = slots
+                .filter_map(|slot| slot.stored.as_ref())
+                .filter(over)
+                .map(|stored| stored.id.clone())
+                .collect();
+            for id in &ids {
+                let taken = self.take(id);
+                if let Some(stored) = taken.filter(|_| to_dead_letters) {
+                    self.bury(DeadLetter {
+                        stored,
+                        reason: "expired".to_owned(),
+                        dead_lettered_at_ms: now_ms,
+                    });
+                }
+            }
+            if !ids.is_empty() {
+                purged.push(((*key).clone(), ids.len() as u64));
+            }
+        }
+        purged
+    }
+
+    fn purge_realm(&mut self, realm: &str) {
+        let keys: Vec<Arc<QueueKey>> = self
+            .queues
+            .keys()
+            .filter(|key| *key.realm == *realm)
+            .cloned()
+            .collect();
+        for stored in keys
+            .iter()
+            .filter_map(|key| self.queues.remove(key))
+            .flat_map(|rows| rows.slots)
+        {
+            if let Some(stored) = stored.stored {
+                self.places.remove(&stored.id);
+                self.bytes -= stored.message.size();
+            }
+        }
+        let of_realm = |letter: &DeadLetter| *letter.stored.queue.realm == *realm;
+        let numbers: Vec<u64> = self
+            .letters
+            .iter()
+            .filter(|(_, it)| of_realm(it))
+            .map(|(number, _)| *number)
+            .collect();
+        for letter in numbers {
+            if let Some(letter) = self.remove_letter(letter) {
+                self.letter_numbers.remove(&letter.stored.id);
+            }
+        }
+        self.subscriptions
+            .retain(|(queue, _), _| *queue.realm != *realm);
+    }
+
+    fn dead_letters(
+        &self,
+        realm: Option<&str>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> DeadLetterPage {
+        let behind = self.letters.range(after.map_or(0, |after| after + 1)..);
+        let mut of_realm = behind
+            .filter(|(_, it)| realm.is_none_or(|realm| *it.stored.queue.realm == *realm))
+            .peekable();
+        let mut page = DeadLetterPage::default();
+        while page.letters.len() < limit {
+            let Some((number, letter)) = of_realm.next() else {
+                break;
+            };
+            page.letters.push(letter.clone());
+            page.next = of_realm.peek().map(|_| *number);
+        }
+        page
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut queues: Vec<(QueueKey, u64)> = self
+            .queues
+            .iter()
+            .map(|(key, rows)| ((**key).clone(), rows.live as u64))
+            .collect();
+        queues.sort_unstable();
+        Snapshot {
+            subscriptions: self.subscriptions.values().cloned().collect(),
+            queues,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The tokio shell around the engine: shards, timers, the store executor, in-process sessions.
