@@ -24,10 +24,6 @@ use call::{Call, Name};
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "handled at once; boxing would cost each message an allocation"
-)]
 pub enum ClientEvent<'a> {
     /// PRODUCER.
     Producer(Producer),
