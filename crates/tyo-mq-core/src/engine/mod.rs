@@ -419,8 +419,29 @@ impl Realm {
     }
 }
 
+impl Usage {
+    /// The sum of two.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        self.realms += other.realms;
+        self.sessions += other.sessions;
+        self.producers += other.producers;
+        self.consumers += other.consumers;
+        self.subscriptions += other.subscriptions;
+        self.queues += other.queues;
+        self.in_flight += other.in_flight;
+        self.ready += other.ready;
+        self.stored += other.stored;
+        self.confirms += other.confirms;
+        self.store_operations += other.store_operations;
+        self
+    }
+}
+
 impl Counters {
-    fn plus(mut self, other: &Self) -> Self {
+    /// The sum of two.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
         self.produced += other.produced;
         self.delivered += other.delivered;
         self.queued += other.queued;

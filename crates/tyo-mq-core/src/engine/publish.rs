@@ -68,7 +68,7 @@ impl Realm {
     pub(crate) fn observe(&mut self, ctx: &mut Context<'_>, publish: Publish<'_>) {
         let route = self.route(&publish, None, ctx.config.limits.max_routes);
         let mut publication = self.publication(ctx, &publish, &route);
-        self.to_subscribers(ctx, &mut publication, &route, publish.recipients.as_deref());
+        self.reach_subscribers(ctx, &mut publication, &route, publish.recipients.as_deref());
     }
 
     /// The route of a message; the producer is registered on this session if nobody holds its name.
@@ -139,14 +139,14 @@ impl Realm {
     ) {
         match publish.reach {
             Reach::Subscribers => {
-                self.to_subscribers(ctx, publication, route, publish.recipients.as_deref())
+                self.reach_subscribers(ctx, publication, route, publish.recipients.as_deref())
             }
-            Reach::Realm => self.to_realm(ctx, publication),
-            Reach::Group(group) => self.to_group(ctx, publication, route, group),
+            Reach::Realm => self.reach_realm(ctx, publication),
+            Reach::Group(group) => self.reach_group(ctx, publication, route, group),
         }
     }
 
-    fn to_subscribers(
+    fn reach_subscribers(
         &mut self,
         ctx: &mut Context<'_>,
         publication: &mut Publication,
@@ -154,7 +154,7 @@ impl Realm {
         recipients: Option<&[&str]>,
     ) {
         if let Some(recipients) = recipients {
-            return self.to_recipients(ctx, publication, recipients);
+            return self.reach_recipients(ctx, publication, recipients);
         }
         for (key, sessions) in &route.plain {
             publication.routed += sessions.len();
@@ -176,17 +176,17 @@ impl Realm {
             });
         }
         for sub in &route.single {
-            self.to_subscription(ctx, publication, *sub);
+            self.reach_subscription(ctx, publication, *sub);
         }
         for (group, members) in &route.groups {
             if let Some(sub) = self.choose_member(group, members) {
-                self.to_subscription(ctx, publication, sub);
+                self.reach_subscription(ctx, publication, sub);
             }
         }
     }
 
     /// As to subscribers, but only those whose consumer is named.
-    fn to_recipients(
+    fn reach_recipients(
         &mut self,
         ctx: &mut Context<'_>,
         publication: &mut Publication,
@@ -200,7 +200,7 @@ impl Realm {
                 continue;
             }
             match self.subs[sub].spec.group.clone() {
-                None => self.to_subscription(ctx, publication, sub),
+                None => self.reach_subscription(ctx, publication, sub),
                 Some(group) => match groups.iter_mut().find(|(name, _)| *name == group) {
                     Some((_, members)) => members.push(sub),
                     None => groups.push((group, vec![sub])),
@@ -209,13 +209,13 @@ impl Realm {
         }
         for (group, members) in groups {
             if let Some(sub) = self.choose_member(&group, &members) {
-                self.to_subscription(ctx, publication, sub);
+                self.reach_subscription(ctx, publication, sub);
             }
         }
     }
 
     /// One copy for one subscription: sent now, kept, or dropped.
-    fn to_subscription(
+    fn reach_subscription(
         &mut self,
         ctx: &mut Context<'_>,
         publication: &mut Publication,
@@ -354,7 +354,7 @@ impl Realm {
     }
 
     /// To every registered session, under each name that it can be listening to.
-    fn to_realm(&mut self, ctx: &mut Context<'_>, publication: &mut Publication) {
+    fn reach_realm(&mut self, ctx: &mut Context<'_>, publication: &mut Publication) {
         let sessions: Arc<[SessionId]> = self.registered_sessions().into();
         publication.routed = sessions.len();
         let message = &publication.message;
@@ -383,7 +383,7 @@ impl Realm {
     }
 
     /// To every online member of a group once, under the key that the event matches, else under the first.
-    fn to_group(
+    fn reach_group(
         &mut self,
         ctx: &mut Context<'_>,
         publication: &mut Publication,

@@ -1,0 +1,109 @@
+//! Where the outputs of one session go: the trait that a gateway implements for its connections.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::engine::{Delivery, Notice, Reply, ReplyToken};
+
+/// The receiving end of a session. Its methods are called with the shard locked, but for [`flush`](Self::flush),
+/// and must neither block nor call the broker.
+pub trait Outlet: Send + Sync + 'static {
+    /// Appends a message to the outbound queue.
+    fn deliver(&self, delivery: &Delivery, memo: &mut Memo) -> Pressure;
+
+    /// Appends a notice.
+    fn notify(&self, notice: &Notice);
+
+    /// Appends an answer.
+    fn reply(&self, token: Option<ReplyToken>, reply: Reply);
+
+    /// Ends the session after what was appended so far; dropping the [`Session`](super::Session) must follow.
+    fn disconnect(&self);
+
+    /// Starts writing what was appended.
+    fn flush(&self);
+
+    /// The outbound queue is below its high-water mark.
+    fn is_flowing(&self) -> bool;
+}
+
+/// State of an outbound queue after an append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressure {
+    /// Below the high-water mark.
+    Flowing,
+    /// Above it: [`Session::drained`](super::Session::drained) must follow when it is below the low-water mark.
+    High,
+}
+
+/// What an outlet remembers from one delivery to the next on the same shard, such as the encoded frame that all
+/// receivers of a message share.
+#[derive(Default)]
+pub struct Memo(Option<Box<dyn Any + Send>>);
+
+impl Memo {
+    /// The remembered value, made anew if it is of another type.
+    pub fn get<T: Any + Send + Default>(&mut self) -> &mut T {
+        if !self.0.as_ref().is_some_and(|value| value.is::<T>()) {
+            self.0 = Some(Box::<T>::default());
+        }
+        let value = self.0.as_mut().and_then(|value| value.downcast_mut());
+        value.expect("the value was just made of this type")
+    }
+}
+
+impl std::fmt::Debug for Memo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Memo")
+    }
+}
+
+/// An outlet with the mark that somebody is about to flush it.
+pub(crate) struct Sink {
+    pub(crate) outlet: Arc<dyn Outlet>,
+    dirty: AtomicBool,
+}
+
+/// Outlets that have something to write. Flushing them is left to the end of a batch of commands.
+#[derive(Default)]
+pub struct Flushes {
+    sinks: Vec<Arc<Sink>>,
+}
+
+impl Flushes {
+    /// Nothing to flush.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a sink in, unless whoever wrote to it before is still going to flush it.
+    pub(crate) fn add(&mut self, sink: &Arc<Sink>) {
+        if !sink.dirty.swap(true, Ordering::AcqRel) {
+            self.sinks.push(sink.clone());
+        }
+    }
+
+    /// Starts writing everywhere.
+    pub fn flush(&mut self) {
+        for sink in self.sinks.drain(..) {
+            sink.dirty.store(false, Ordering::Release);
+            sink.outlet.flush();
+        }
+    }
+}
+
+impl Drop for Flushes {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl Sink {
+    pub(crate) fn new(outlet: Arc<dyn Outlet>) -> Self {
+        Self {
+            outlet,
+            dirty: AtomicBool::new(false),
+        }
+    }
+}
