@@ -136,3 +136,130 @@ fn plain_number(text: &str) -> Option<f64> {
         .then(|| text.parse().ok())
         .flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check_ttl(raw: &str, expected: Option<Ttl>) {
+        assert_eq!(parse_ttl(raw), expected, "{raw}");
+    }
+
+    fn check_duration(raw: &str, expected: Option<u64>) {
+        assert_eq!(parse_duration_ms(raw), expected, "{raw}");
+    }
+
+    #[test]
+    fn lifetimes_in_seconds() {
+        let ms = |ms| Some(Ttl::Millis(ms));
+        check_ttl("5", ms(5000));
+        check_ttl(r#""5""#, ms(5000));
+        check_ttl("1.5", ms(1500));
+        check_ttl("1e3", ms(1_000_000));
+        check_ttl("true", ms(1000));
+        check_ttl("0", ms(0));
+        check_ttl(r#""0""#, ms(0));
+        check_ttl("-0", ms(0));
+        check_ttl("1e400", ms(MAX_TTL_MS));
+    }
+
+    #[test]
+    fn lifetimes_without_end() {
+        for raw in [
+            "-1",
+            "-0.5",
+            r#""-1""#,
+            r#""never""#,
+            r#"" Never ""#,
+            "-1e400",
+        ] {
+            check_ttl(raw, Some(Ttl::Never));
+        }
+        check_ttl("null", Some(Ttl::StoreDefault));
+    }
+
+    #[test]
+    fn lifetimes_with_units() {
+        for (raw, expected) in [
+            ("250ms", 250),
+            ("90s", 90_000),
+            ("15m", 900_000),
+            ("2h", 7_200_000),
+            ("7d", 604_800_000),
+            (" 1.5H ", 5_400_000),
+            ("99999999999999999999999d", MAX_TTL_MS),
+        ] {
+            check_ttl(&format!("\"{raw}\""), Some(Ttl::Millis(expected)));
+        }
+    }
+
+    #[test]
+    fn unreadable_lifetimes() {
+        for raw in [
+            "false",
+            "[]",
+            "{}",
+            r#""""#,
+            r#""abc""#,
+            r#""5x""#,
+            r#""5 s""#,
+            r#""-5s""#,
+            r#""1h30m""#,
+            r#"".5s""#,
+            r#""NaN""#,
+            r#""inf""#,
+            r#""--5""#,
+            r#""\ud800""#,
+            r#""５s""#,
+        ] {
+            check_ttl(raw, None);
+        }
+    }
+
+    #[test]
+    fn waits() {
+        for (raw, expected) in [
+            ("30", 30_000),
+            ("0.2", 200),
+            ("0", 0),
+            (r#""200ms""#, 200),
+            (r#"" 2S ""#, 2000),
+            (r#""1.5m""#, 90_000),
+            (r#""7""#, 7000),
+            ("1e400", MAX_DURATION_MS),
+        ] {
+            check_duration(raw, Some(expected));
+        }
+        for raw in [
+            "-1",
+            r#""-1""#,
+            r#""2h""#,
+            r#""1d""#,
+            "null",
+            "true",
+            "{}",
+            r#""""#,
+            r#""1e3""#,
+            r#""ms""#,
+            r#""1..5s""#,
+        ] {
+            check_duration(raw, None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text(text in ".*") {
+            let raw = serde_json::to_string(&text).unwrap();
+            let _ = (parse_ttl(&raw), parse_duration_ms(&raw), parse_ttl(&text), parse_duration_ms(&text));
+        }
+
+        #[test]
+        fn whole_seconds(seconds in 0u64..1_000_000) {
+            prop_assert_eq!(parse_ttl(&seconds.to_string()), Some(Ttl::Millis(seconds * 1000)));
+            prop_assert_eq!(parse_duration_ms(&format!("\"{seconds}s\"")), Some(seconds * 1000));
+        }
+    }
+}

@@ -107,3 +107,84 @@ fn write_raw(out: &mut Vec<u8>, key: &[u8], value: Option<&str>) {
         out.extend_from_slice(value.as_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::parse_produce;
+
+    fn encode(produce: &str) -> String {
+        let mut out = Vec::new();
+        encode_envelope(&parse_produce(produce).unwrap(), &mut out);
+        out.push(b'}');
+        String::from_utf8(out).unwrap()
+    }
+
+    fn check(produce: &str, expected: &str) {
+        let text = encode(produce);
+        assert_eq!(text, expected);
+        let mut again = Vec::new();
+        Envelope::parse(&text).unwrap().write_open(&mut again);
+        again.push(b'}');
+        assert_eq!(
+            String::from_utf8(again).unwrap(),
+            expected,
+            "parsed and written again"
+        );
+    }
+
+    #[test]
+    fn envelopes() {
+        check(r#"{"event":"e"}"#, r#"{"event":"e","from":"ANONYMOUS"}"#);
+        check(
+            r#"{"from":"P","message":null,"event":"E"}"#,
+            r#"{"event":"E","message":null,"from":"P"}"#,
+        );
+        check(
+            r#"{"event":"\u0065\n","message":{"a": 1e400,"b":"\ud800"},"from":"Ü\"","to":"bob","enc":{"x":[]},"contentType":"t","ttl":5}"#,
+            r#"{"event":"e\n","message":{"a": 1e400,"b":"\ud800"},"from":"Ü\"","enc":{"x":[]},"to":"bob","content_type":"t"}"#,
+        );
+    }
+
+    #[test]
+    fn receipts() {
+        let mut out = b"{\"event\":\"e\"".to_vec();
+        write_receipt(&mut out, "m-1", 2);
+        out.push(b'}');
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"event":"e","msgId":"m-1","msg_id":"m-1","delivery_attempt":2}"#
+        );
+    }
+
+    #[test]
+    fn what_is_no_envelope() {
+        for text in [
+            "",
+            "5",
+            "null",
+            "[]",
+            "{}",
+            r#"{"event":7}"#,
+            r#"{"event":"e""#,
+            r#"{"event":"e"}x"#,
+        ] {
+            assert_eq!(Envelope::parse(text), Err(EnvelopeError), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn names_survive(event in ".*", from in ".+", message in ".*") {
+            let produce = serde_json::json!({ "event": event, "from": from, "message": message }).to_string();
+            let text = encode(&produce);
+            let envelope = Envelope::parse(&text).unwrap();
+            prop_assert_eq!(envelope.event.as_ref(), event);
+            prop_assert_eq!(envelope.from.as_ref(), from);
+            let message = serde_json::to_string(&message).unwrap();
+            prop_assert_eq!(envelope.message.as_deref(), Some(message.as_str()));
+        }
+    }
+}

@@ -357,3 +357,166 @@ impl<'o> Object<'o> {
         self.out.push(b'}');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(notice: Notice<'_>, name: &str, payload: &str) {
+        let mut out = Vec::new();
+        notice.write_payload(&mut out);
+        assert_eq!(
+            (
+                notice.event_name().as_ref(),
+                String::from_utf8(out).unwrap().as_str()
+            ),
+            (name, payload)
+        );
+    }
+
+    fn check_confirm(confirm: Confirm<'_>, payload: &str) {
+        let mut out = Vec::new();
+        confirm.write_payload(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), payload);
+    }
+
+    #[test]
+    fn subscriptions() {
+        let notice = |producer_id, socket, events, online| Notice::SubscribeTo {
+            producer_id,
+            name: "c",
+            id: "c-1",
+            socket,
+            events,
+            online,
+        };
+        check(
+            notice(Some("p-1"), Some("S"), &["p-e", "p-\"f"], true),
+            "SUBSCRIBE-TO-p-1",
+            r#"{"name":"c","id":"c-1","socket":"S","events":["p-e","p-\"f"],"online":true}"#,
+        );
+        check(
+            notice(None, None, &[], false),
+            "SUBSCRIBE-TO",
+            r#"{"name":"c","id":"c-1","socket":null,"events":[],"online":false}"#,
+        );
+    }
+
+    #[test]
+    fn presence() {
+        check(
+            Notice::ProducerConnected {
+                consumer_id: "c",
+                socket: "S",
+                producer: "P",
+            },
+            "CONNECT-c",
+            r#"{"event":"CONNECT","socket":"S","producer":"P"}"#,
+        );
+        check(
+            Notice::ConsumerConnected {
+                producer_id: "u",
+                socket: "S",
+                id: "i",
+                consumer: "c",
+            },
+            "CONNECT-u",
+            r#"{"event":"CONNECT","socket":"S","id":"i","consumer":"c"}"#,
+        );
+        check(
+            Notice::ProducerDisconnected {
+                consumer_id: "c",
+                socket: "S",
+                producer: "P",
+            },
+            "DISCONNECT-c",
+            r#"{"event":"DISCONNECT","socket":"S","producer":"P"}"#,
+        );
+        check(
+            Notice::ConsumerDisconnected {
+                producer_id: "u",
+                socket: "S",
+                consumer: "c",
+            },
+            "DISCONNECT-u",
+            r#"{"event":"DISCONNECT","socket":"S","consumer":"c"}"#,
+        );
+    }
+
+    #[test]
+    fn refusals() {
+        check(
+            Notice::Error {
+                code: ErrorCode::DuplicateConsumer,
+                message: "a duplicate",
+            },
+            "ERROR",
+            r#"{"message":"a duplicate","code":-3}"#,
+        );
+        check(
+            Notice::ErrorText("joined \"again\""),
+            "ERROR",
+            r#""joined \"again\"""#,
+        );
+        check(
+            Notice::AuthOk {
+                realm: "default",
+                role: "both",
+            },
+            "AUTH_OK",
+            r#"{"realm":"default","role":"both"}"#,
+        );
+        check(
+            Notice::AuthFail {
+                code: Status::Unauthenticated,
+                message: "no",
+            },
+            "AUTH_FAIL",
+            r#"{"code":401,"message":"no"}"#,
+        );
+        check(
+            Notice::AckOk { msg_id: "m" },
+            "ACK_OK",
+            r#"{"ok":true,"msgId":"m"}"#,
+        );
+        check(
+            Notice::AckFail {
+                code: Status::NotFound,
+                message: "no",
+            },
+            "ACK_FAIL",
+            r#"{"ok":false,"code":404,"message":"no"}"#,
+        );
+        check(
+            Notice::RateLimited {
+                reason: "messages",
+                retry_after_secs: 1,
+            },
+            "RATE_LIMITED",
+            r#"{"code":429,"reason":"messages","retry_after":1}"#,
+        );
+    }
+
+    #[test]
+    fn confirms() {
+        check_confirm(
+            Confirm::Produced {
+                msg_id: "m",
+                routed: 2,
+                queued: 1,
+            },
+            r#"{"ok":true,"msg_id":"m","routed":2,"queued":1}"#,
+        );
+        check_confirm(
+            Confirm::Unsubscribed { removed: 1 },
+            r#"{"ok":true,"removed":1}"#,
+        );
+        check_confirm(
+            Confirm::Refused {
+                code: Status::QueueFull,
+                message: "full",
+            },
+            r#"{"ok":false,"code":507,"message":"full"}"#,
+        );
+    }
+}

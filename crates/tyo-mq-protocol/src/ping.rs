@@ -112,3 +112,68 @@ impl<'de> Visitor<'de> for MembersVisitor {
         Ok(Members(text))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The text inside the answer, without the fields that every answer has.
+    fn echoed(payload: &str) -> String {
+        let mut out = Vec::new();
+        write_ping_reply(&mut out, payload, 0);
+        let text: String = serde_json::from_slice(&out).unwrap();
+        let tail = r#""pong":"PONG","timestamp":"1970-01-01T00:00:00.000Z"}"#;
+        text.strip_suffix(tail)
+            .expect("every answer ends so")
+            .to_owned()
+    }
+
+    fn check(payload: &str, expected: &str) {
+        assert_eq!(echoed(payload), expected, "{payload}");
+    }
+
+    #[test]
+    fn payloads_come_back() {
+        check("null", "{");
+        check("5", "{");
+        check("true", "{");
+        check("{}", "{");
+        check(r#"{"app_id":"x","n":1.0}"#, r#"{"app_id":"x","n":1.0,"#);
+        check(r#"{"\ud800":"\ud800"}"#, r#"{"\ud800":"\ud800","#);
+        check(r#"["a",[1]]"#, r#"{"0":"a","1":[1],"#);
+        check(
+            r#""s\"😀""#,
+            r#"{"0":"s","1":"\"","2":"\ud83d","3":"\ude00","#,
+        );
+        check(r#""\ud800é""#, r#"{"0":"\ud800","1":"é","#);
+    }
+
+    #[test]
+    fn the_brokers_own_fields_win() {
+        check(r#"{"pong":1,"timest\u0061mp":2,"x":3}"#, r#"{"x":3,"#);
+    }
+
+    #[test]
+    fn long_ones_are_not_spread() {
+        check(&format!("\"{}\"", "x".repeat(MAX_SPREAD + 1)), "{");
+        check(&format!("[{}0]", "0,".repeat(MAX_SPREAD)), "{");
+        assert_ne!(echoed(&format!("\"{}\"", "x".repeat(MAX_SPREAD))), "{");
+    }
+
+    proptest! {
+        #[test]
+        fn answers_are_json(payload in ".*") {
+            let raw = serde_json::to_string(&payload).unwrap();
+            let text = echoed(&raw) + "\"end\":0}";
+            let fields: serde_json::Value = serde_json::from_str(&text.replace("\\ud", "\\u00")).unwrap();
+            prop_assert_eq!(fields.as_object().unwrap().len(), payload.encode_utf16().count() + 1);
+        }
+
+        #[test]
+        fn nothing_panics(payload in ".*") {
+            write_ping_reply(&mut Vec::new(), &payload, u64::MAX);
+        }
+    }
+}
