@@ -10,6 +10,8 @@ mod encode;
 mod packet;
 mod placeholder;
 mod shape;
+#[cfg(test)]
+mod tests;
 
 pub use assembler::{Assembled, Assembler};
 pub use connection::{Connection, Incoming, JsonCheck, Limits};

@@ -268,3 +268,160 @@ fn push_buffer(out: &mut Vec<u8>, bytes: &[u8]) {
 fn into_text(out: Vec<u8>) -> String {
     String::from_utf8(out).expect("pieces of a text, cut at ASCII characters, are text")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(parts: &[&[u8]]) -> Vec<Bytes> {
+        parts
+            .iter()
+            .map(|part| Bytes::copy_from_slice(part))
+            .collect()
+    }
+
+    fn check(json: &str, attachments: &[&[u8]], stored: &str) {
+        let attachments = bytes(attachments);
+        assert_eq!(
+            placeholders_to_buffers(json, &attachments),
+            stored,
+            "{json}"
+        );
+        assert_eq!(
+            buffers_to_placeholders(stored),
+            (json.to_owned(), attachments),
+            "{stored}"
+        );
+    }
+
+    #[test]
+    fn there_and_back() {
+        check("[]", &[], "[]");
+        check(
+            r#"{"_placeholder":true,"num":0}"#,
+            &[&[0, 9, 255]],
+            r#"{"type":"Buffer","data":[0,9,255]}"#,
+        );
+        check(
+            r#"{"_placeholder":true,"num":0}"#,
+            &[&[]],
+            r#"{"type":"Buffer","data":[]}"#,
+        );
+        check(
+            r#"["é\"{",{"b":{"_placeholder":true,"num":0},"c":[{"_placeholder":true,"num":1}]}]"#,
+            &[b"a", b"bc"],
+            r#"["é\"{",{"b":{"type":"Buffer","data":[97]},"c":[{"type":"Buffer","data":[98,99]}]}]"#,
+        );
+    }
+
+    #[test]
+    fn other_spellings() {
+        let one = bytes(&[&[1]]);
+        for json in [
+            r#"{"num":0,"_placeholder":true}"#,
+            r#"{ "\u005fplaceholder" : true , "n\u0075m" : 0 }"#,
+        ] {
+            assert_eq!(
+                placeholders_to_buffers(json, &one),
+                r#"{"type":"Buffer","data":[1]}"#,
+                "{json}"
+            );
+        }
+        let stored = r#"{ "data" : [ 1 ] , "type" : "Buffer" }"#;
+        assert_eq!(
+            buffers_to_placeholders(stored),
+            (r#"{"_placeholder":true,"num":0}"#.into(), one)
+        );
+    }
+
+    #[test]
+    fn what_is_no_attachment_stays() {
+        for json in [
+            r#""{\"_placeholder\":true,\"num\":0}""#,
+            r#"{"_placeholder":true,"num":1}"#,
+            r#"{"_placeholder":false,"num":0}"#,
+            r#"{"_placeholder":true,"num":0,"x":1}"#,
+            r#"{"_placeholder":true}"#,
+        ] {
+            assert_eq!(
+                placeholders_to_buffers(json, &bytes(&[b"x"])),
+                json,
+                "{json}"
+            );
+        }
+        for json in [
+            r#"{"type":"Buffer","data":[256]}"#,
+            r#"{"type":"Buffer","data":[1,]}"#,
+            r#"{"type":"Buffer","data":"x"}"#,
+            r#"{"type":"buffer","data":[1]}"#,
+            r#"{"type":"Buffer","data":[1],"x":1}"#,
+            r#"{"type":"Buffer"}"#,
+        ] {
+            assert_eq!(
+                buffers_to_placeholders(json),
+                (json.to_owned(), vec![]),
+                "{json}"
+            );
+        }
+    }
+
+    #[test]
+    fn placeholders_among_buffers_could_not_be_told_apart() {
+        let json = r#"[{"type":"Buffer","data":[1]},{"_placeholder":true,"num":0}]"#;
+        assert_eq!(buffers_to_placeholders(json), (json.to_owned(), vec![]));
+    }
+
+    #[test]
+    fn sound_and_unsound() {
+        for json in [
+            "[]",
+            r#"[{"_placeholder":true,"num":1},{"num":0,"_placeholder":true}]"#,
+            r#"{"_placeholder":1,"num":9}"#,
+            r#"{"a":"_placeholder","b":true}"#,
+            r#""\"_placeholder\":true""#,
+        ] {
+            assert_eq!(check_placeholders(json, 2), Ok(()), "{json}");
+        }
+        for json in [
+            r#"{"_placeholder":true,"num":2}"#,
+            r#"{"_placeholder":true,"num":-1}"#,
+            r#"{"_placeholder":true,"num":"0"}"#,
+            r#"{"_placeholder":true,"num":0.5}"#,
+            r#"{"_placeholder":true,"num":1e0}"#,
+            r#"{"_placeholder":true,"num":99999999999999999999}"#,
+            r#"{"_placeholder":true,"num":{}}"#,
+            r#"{"_placeholder":true,"num":"splice"}"#,
+            r#"{"_placeholder":true}"#,
+            r#"{"\u005fplaceholder":true,"num":2}"#,
+            r#"{"x":[],"_placeholder": true,"num":0}"#,
+            r#"{"_placeholder":true,"_placeholder":true,"num":0}"#,
+        ] {
+            assert_eq!(
+                check_placeholders(json, 2),
+                Err(PacketError::Placeholder),
+                "{json}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(json in r#"(\{|\}|\[|\]|"|\\|:|,|true|"_placeholder"|"num"|"type"|"Buffer"|"data"|[0-9é ]){0,24}"#) {
+            let _ = check_placeholders(&json, 1);
+            let _ = placeholders_to_buffers(&json, &bytes(&[b"x"]));
+            let _ = buffers_to_placeholders(&json);
+        }
+
+        #[test]
+        fn any_bytes_there_and_back(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8)) {
+            let json: Vec<String> = (0..parts.len()).map(|num| format!(r#"{{"_placeholder":true,"num":{num}}}"#)).collect();
+            let json = format!("[{}]", json.join(","));
+            let attachments: Vec<Bytes> = parts.into_iter().map(Bytes::from).collect();
+            let stored = placeholders_to_buffers(&json, &attachments);
+            prop_assert!(serde_json::from_str::<serde_json::Value>(&stored).is_ok());
+            prop_assert_eq!(buffers_to_placeholders(&stored), (json, attachments));
+        }
+    }
+}
