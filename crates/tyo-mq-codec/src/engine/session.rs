@@ -293,6 +293,11 @@ impl Session {
         }
     }
 
+    /// Something came that needs no [`Self::on_packet`]: the peer is alive.
+    pub fn touch(&mut self, now: u64) {
+        self.last_seen = now;
+    }
+
     /// When [`Self::on_timer`] wants to be called next.
     pub fn deadline(&self) -> u64 {
         let silent = self.last_seen.saturating_add(self.timing.silence_ms());
