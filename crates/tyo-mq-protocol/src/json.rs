@@ -37,40 +37,45 @@ pub(crate) fn fields<'a, const N: usize>(
     keys: &'static [&'static str; N],
 ) -> Option<[Option<&'a str>; N]> {
     let mut reader = serde_json::Deserializer::from_str(json);
-    let values = FieldsSeed { keys }.deserialize(&mut reader).ok()?;
+    let mut values = [None; N];
+    let seed = FieldsSeed {
+        keys,
+        values: &mut values,
+    };
+    seed.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
     Some(values)
 }
 
-/// As [`fields`], inside a larger text.
-pub(crate) struct FieldsSeed<const N: usize> {
+/// As [`fields`], inside a larger text and into a place of the caller's.
+pub(crate) struct FieldsSeed<'v, 'de, const N: usize> {
     pub(crate) keys: &'static [&'static str; N],
+    pub(crate) values: &'v mut [Option<&'de str>; N],
 }
 
-impl<'de, const N: usize> DeserializeSeed<'de> for FieldsSeed<N> {
-    type Value = [Option<&'de str>; N];
+impl<'de, const N: usize> DeserializeSeed<'de> for FieldsSeed<'_, 'de, N> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
         reader.deserialize_map(self)
     }
 }
 
-impl<'de, const N: usize> Visitor<'de> for FieldsSeed<N> {
-    type Value = [Option<&'de str>; N];
+impl<'de, const N: usize> Visitor<'de> for FieldsSeed<'_, 'de, N> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut values = [None; N];
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key_seed(KeySeed { keys: self.keys })? {
             match key {
-                Some(index) => values[index] = Some(map.next_value::<&RawValue>()?.get()),
+                Some(index) => self.values[index] = Some(map.next_value::<&RawValue>()?.get()),
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(values)
+        Ok(())
     }
 }
 

@@ -93,6 +93,9 @@ pub(super) fn spells(raw: &str, plain: &str) -> bool {
 }
 
 fn is_reserved(raw: &str) -> bool {
+    if memchr::memchr(b'\\', raw.as_bytes()).is_none() {
+        return RESERVED.contains(&&raw[1..raw.len() - 1]);
+    }
     RESERVED.iter().any(|name| spells(raw, name))
 }
 

@@ -11,21 +11,17 @@ use crate::ParseError;
 use crate::events::EventKind;
 use crate::json::FieldsSeed;
 
-/// What reading found.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "lives on the stack for one call; boxing would cost each message an allocation"
-)]
-pub(super) enum Read<'a> {
-    /// PRODUCE with an object.
-    Produce(ProduceFields<'a>),
-    /// Any event, its first argument unread.
-    Call(Call<'a>),
-}
-
 pub(super) struct Call<'a> {
     pub(super) name: Name<'a>,
-    pub(super) first: Option<&'a str>,
+    pub(super) first: First<'a>,
+}
+
+/// The first argument.
+pub(super) enum First<'a> {
+    /// An object, of PRODUCE, whose fields were read.
+    Fields,
+    /// Anything, unread.
+    Text(Option<&'a str>),
 }
 
 pub(super) enum Name<'a> {
@@ -34,49 +30,52 @@ pub(super) enum Name<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn read(args: &'a str) -> Result<Read<'a>, ParseError> {
+    /// Reads the array; into `fields`, which are empty yet, goes what PRODUCE has.
+    pub(super) fn read(args: &'a str, fields: &mut ProduceFields<'a>) -> Result<Self, ParseError> {
         // What is wrong with a PRODUCE that is no object, the second reading finds out.
-        read(args, true)
-            .or_else(|_| read(args, false))
+        read(args, Some(fields))
+            .or_else(|_| read(args, None))
             .map_err(|_| ParseError::Packet)
     }
 }
 
-fn read(args: &str, produce_fields: bool) -> Result<Read<'_>, serde_json::Error> {
+fn read<'a>(
+    args: &'a str,
+    fields: Option<&mut ProduceFields<'a>>,
+) -> Result<Call<'a>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(args);
-    let read = reader.deserialize_seq(CallVisitor { produce_fields })?;
+    let call = reader.deserialize_seq(CallVisitor { fields })?;
     reader.end()?;
-    Ok(read)
+    Ok(call)
 }
 
-struct CallVisitor {
-    produce_fields: bool,
+struct CallVisitor<'v, 'de> {
+    fields: Option<&'v mut ProduceFields<'de>>,
 }
 
-impl<'de> Visitor<'de> for CallVisitor {
-    type Value = Read<'de>;
+impl<'de> Visitor<'de> for CallVisitor<'_, 'de> {
+    type Value = Call<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an event")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Read<'de>, A::Error> {
-        let missing = || A::Error::custom("no event name");
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Call<'de>, A::Error> {
+        let missing = || A::Error::custom("no event name or payload");
         let name = seq.next_element_seed(NameSeed)?.ok_or_else(missing)?;
-        let read = match name {
-            Name::Known(EventKind::Produce) if self.produce_fields => {
-                let fields = seq.next_element_seed(FieldsSeed {
+        let first = match (&name, self.fields) {
+            (Name::Known(EventKind::Produce), Some(values)) => {
+                let seed = FieldsSeed {
                     keys: &PRODUCE_KEYS,
-                })?;
-                Read::Produce(fields.ok_or_else(missing)?)
+                    values,
+                };
+                seq.next_element_seed(seed)?.ok_or_else(missing)?;
+                First::Fields
             }
-            name => {
-                let first = seq.next_element::<&RawValue>()?.map(RawValue::get);
-                Read::Call(Call { name, first })
-            }
+            _ => First::Text(seq.next_element::<&RawValue>()?.map(RawValue::get)),
         };
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(read)
+        Ok(Call { name, first })
     }
 }
 

@@ -19,7 +19,8 @@ use crate::events::EventKind;
 use crate::json;
 use crate::wtf8;
 use crate::{ParseError, PayloadError, RawJson};
-use call::{Call, Name};
+use call::{Call, First, Name};
+use produce::PRODUCE_KEYS;
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,11 +64,11 @@ pub enum ClientEvent<'a> {
 /// # Errors
 /// When the text is no such array, or the payload is not what the event wants: the error knows the answer.
 pub fn parse_event(args: &str) -> Result<ClientEvent<'_>, ParseError> {
-    let Call { name, first } = match Call::read(args)? {
-        call::Read::Produce(fields) => {
-            return Produce::from_fields(fields).map(ClientEvent::Produce);
-        }
-        call::Read::Call(call) => call,
+    let mut fields = [None; PRODUCE_KEYS.len()];
+    let Call { name, first } = Call::read(args, &mut fields)?;
+    let first = match first {
+        First::Fields => return Produce::from_fields(&fields).map(ClientEvent::Produce),
+        First::Text(first) => first,
     };
     let kind = match name {
         Name::Known(kind) => kind,

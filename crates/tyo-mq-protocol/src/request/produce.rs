@@ -89,7 +89,7 @@ pub(super) type ProduceFields<'a> = [Option<&'a str>; PRODUCE_KEYS.len()];
 /// When it is no JSON object or a field is malformed.
 pub fn parse_produce(text: &str) -> Result<Produce<'_>, ParseError> {
     let fields = json::fields(text, &PRODUCE_KEYS).ok_or(not_an_object(EventKind::Produce))?;
-    Produce::from_fields(fields)
+    Produce::from_fields(&fields)
 }
 
 pub(super) fn from_payload(first: Option<&str>) -> Result<ClientEvent<'_>, ParseError> {
@@ -115,7 +115,7 @@ impl<'a> Produce<'a> {
         self.from.as_deref().unwrap_or(ANONYMOUS)
     }
 
-    pub(super) fn from_fields(fields: ProduceFields<'a>) -> Result<Self, ParseError> {
+    pub(super) fn from_fields(fields: &ProduceFields<'a>) -> Result<Self, ParseError> {
         let [
             event,
             message,
@@ -126,7 +126,7 @@ impl<'a> Produce<'a> {
             broadcast,
             group,
             rest @ ..,
-        ] = fields;
+        ] = *fields;
         let [to, enc, content_type, id, recipients, flags @ ..] = rest;
         let raw = |value| json::truthy(value).map(Cow::Borrowed);
         let (ttl, ttl_unreadable) = lifetime(ttl, lifespan);
