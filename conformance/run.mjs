@@ -7,7 +7,7 @@ import { USAGE, chosen, parseArgs } from './lib/args.mjs';
 import { Broker } from './lib/broker.mjs';
 import { BASELINE, COLUMNS } from './lib/columns.mjs';
 import { HOME } from './lib/install.mjs';
-import { SCENARIO_MS, within } from './lib/limits.mjs';
+import { COLUMN_MS, MATRIX_MS, SCENARIO_MS, within } from './lib/limits.mjs';
 import { resultsPage } from './lib/results.mjs';
 import { SUITES, runSuite } from './lib/suites.mjs';
 import { World } from './lib/world.mjs';
@@ -27,6 +27,10 @@ function note(group, name, error) {
 }
 
 async function runScenario(scenario, context) {
+    if (Date.now() > context.deadline) {
+        record(scenario, context.column, new Error('not run: the time for this peer is over'));
+        return;
+    }
     const world = new World({ ...context, scenario: scenario.name });
     let failure;
     try {
@@ -39,18 +43,23 @@ async function runScenario(scenario, context) {
         failure = new Error(`the broker ended (${context.broker.child.exit}) ${failure ? `after: ${failure.message}` : ''}`);
         await context.broker.restart();
     }
-    outcomes.set(`${context.column.name}/${scenario.name}`, { result: failure ? 'fail' : 'pass' });
-    note(context.column.name, scenario.name, failure);
+    record(scenario, context.column, failure);
+}
+
+function record(scenario, column, failure) {
+    outcomes.set(`${column.name}/${scenario.name}`, { result: failure ? 'fail' : 'pass' });
+    note(column.name, scenario.name, failure);
 }
 
 /** One column of the matrix: a fresh broker, a peer process, every scenario that is for it. */
-async function runColumn(column, scenarios, args, baseline) {
+async function runColumn(column, scenarios, { args, baseline, end }) {
     let puppet, broker;
     try {
         column.version = await column.version();
         puppet = await column.start(args);
         broker = await Broker.start(resolve(args.broker), args);
-        for (const scenario of scenarios) await runScenario(scenario, { column, puppet, broker, baseline });
+        const deadline = Math.min(end, Date.now() + COLUMN_MS);
+        for (const scenario of scenarios) await runScenario(scenario, { column, puppet, broker, baseline, deadline });
     } catch (error) {
         column.problem = String(error.message).split('\n')[0].slice(0, 200);
         note(column.name, 'available', error);
@@ -64,12 +73,13 @@ const isFor = (column, scenario) => scenario.needs.every((feature) => column.fea
 
 async function runMatrix(lists, args) {
     const columns = COLUMNS.filter((column) => chosen(column.name, args.peers)).map((column) => ({ ...column }));
+    const end = Date.now() + MATRIX_MS;
     let baseline;
     for (const column of columns) {
         const scenarios = lists.flatMap(([, list]) => list).filter((scenario) => isFor(column, scenario) && chosen(scenario.name, args.only));
         if (scenarios.length === 0) continue;
         baseline ??= await BASELINE.start(args);
-        await runColumn(column, scenarios, args, baseline);
+        await runColumn(column, scenarios, { args, baseline, end });
     }
     await baseline?.stop();
     return columns;

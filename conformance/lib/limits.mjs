@@ -2,6 +2,8 @@
 
 export const WAIT_MS = 10_000;            // for one awaited event
 export const SCENARIO_MS = 60_000;        // for one scenario
+export const COLUMN_MS = 240_000;         // for one peer with all its scenarios; the rest is then reported as failed
+export const MATRIX_MS = 1_500_000;       // for all peers, likewise
 export const START_MS = 20_000;           // for a server or a peer to be ready
 export const STOP_MS = 10_000;            // between asking a process to end and killing it
 export const INSTALL_MS = 600_000;        // for one install command

@@ -121,12 +121,14 @@ describe('disconnect', () => {
     it('disconnect: and connect again gives a fresh id', async () => {
         const wire = await openEngine();
         const first = await join(wire);
-        wire.send('41');
+        await join(wire, '/custom');
+        await echoes(wire, ['41', '42/custom,["message"]'], ['42/custom,["message-back"]']);
         assert.notEqual(await join(wire), first);
     });
     it('disconnect: an event after it ends the connection', async () => {
         const wire = await openMain();
-        wire.send('41');
+        await join(wire, '/custom');
+        await echoes(wire, ['41', '42/custom,["message"]'], ['42/custom,["message-back"]']);
         wire.send('42["message"]');
         await wire.untilClosed();
     });

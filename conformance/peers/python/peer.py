@@ -8,7 +8,9 @@ import json
 import sys
 
 import socketio
+from engineio.payload import Payload
 
+Payload.max_decode_packets = 1000  # the library's default of 16 packets in one polling body is less than a burst brings
 RECONNECT = dict(reconnection=True, reconnection_delay=0.05, reconnection_delay_max=0.2, randomization_factor=0)
 MAX_LINE = 64 * 1024 * 1024
 sockets = {}
