@@ -1,6 +1,7 @@
 //! What the broker tells clients: the names and payloads of its own events, and the answers to PRODUCE and UNSUBSCRIBE.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::events;
 use crate::json::write_json_string;
@@ -168,7 +169,45 @@ impl Notice<'_> {
 
     /// Writes the event's one argument.
     pub fn write_payload(&self, out: &mut Vec<u8>) {
+        let object = |out| Object::open(out);
         match *self {
+            Self::ErrorText(text) => write_json_string(out, text),
+            Self::Error { code, message } => {
+                object(out)
+                    .text("message", message)
+                    .number("code", code.code())
+                    .close();
+            }
+            Self::AuthOk { realm, role } => {
+                object(out).text("realm", realm).text("role", role).close()
+            }
+            Self::AuthFail { code, message } => {
+                object(out)
+                    .number("code", code.code())
+                    .text("message", message)
+                    .close();
+            }
+            Self::AckOk { msg_id } => object(out).flag("ok", true).text("msgId", msg_id).close(),
+            Self::AckFail { code, message } => Object::refusal(out, code, message),
+            Self::RateLimited {
+                reason,
+                retry_after_secs,
+            } => object(out)
+                .number("code", Status::RateLimited.code())
+                .text("reason", reason)
+                .number("retry_after", retry_after_secs)
+                .close(),
+            Self::SubscribeTo { .. }
+            | Self::ProducerConnected { .. }
+            | Self::ConsumerConnected { .. }
+            | Self::ProducerDisconnected { .. }
+            | Self::ConsumerDisconnected { .. } => self.write_peer(out),
+        }
+    }
+
+    /// The payload of what is about a peer.
+    fn write_peer(&self, out: &mut Vec<u8>) {
+        let object = match *self {
             Self::SubscribeTo {
                 name,
                 id,
@@ -176,76 +215,33 @@ impl Notice<'_> {
                 events,
                 online,
                 ..
-            } => Object::open(out)
-                .text("name", name)
-                .text("id", id)
-                .optional_text("socket", socket)
-                .texts("events", events)
-                .flag("online", online)
-                .close(),
+            } => {
+                let object = Object::open(out).text("name", name).text("id", id);
+                object
+                    .optional_text("socket", socket)
+                    .texts("events", events)
+                    .flag("online", online)
+            }
             Self::ProducerConnected {
                 socket, producer, ..
-            } => {
-                Object::presence(out, events::CONNECT, socket)
-                    .text("producer", producer)
-                    .close();
-            }
+            } => Object::presence(out, events::CONNECT, socket).text("producer", producer),
             Self::ConsumerConnected {
                 socket,
                 id,
                 consumer,
                 ..
-            } => {
-                let presence = Object::presence(out, events::CONNECT, socket);
-                presence.text("id", id).text("consumer", consumer).close();
-            }
+            } => Object::presence(out, events::CONNECT, socket)
+                .text("id", id)
+                .text("consumer", consumer),
             Self::ProducerDisconnected {
                 socket, producer, ..
-            } => {
-                Object::presence(out, events::DISCONNECT, socket)
-                    .text("producer", producer)
-                    .close();
-            }
+            } => Object::presence(out, events::DISCONNECT, socket).text("producer", producer),
             Self::ConsumerDisconnected {
                 socket, consumer, ..
-            } => {
-                Object::presence(out, events::DISCONNECT, socket)
-                    .text("consumer", consumer)
-                    .close();
-            }
-            Self::Error { code, message } => {
-                Object::open(out)
-                    .text("message", message)
-                    .number("code", code.code().into())
-                    .close();
-            }
-            Self::ErrorText(text) => write_json_string(out, text),
-            Self::AuthOk { realm, role } => {
-                Object::open(out)
-                    .text("realm", realm)
-                    .text("role", role)
-                    .close();
-            }
-            Self::AuthFail { code, message } => {
-                Object::open(out)
-                    .number("code", code.code().into())
-                    .text("message", message)
-                    .close();
-            }
-            Self::AckOk { msg_id } => Object::open(out)
-                .flag("ok", true)
-                .text("msgId", msg_id)
-                .close(),
-            Self::AckFail { code, message } => Object::refusal(out, code, message),
-            Self::RateLimited {
-                reason,
-                retry_after_secs,
-            } => Object::open(out)
-                .number("code", Status::RateLimited.code().into())
-                .text("reason", reason)
-                .count("retry_after", retry_after_secs)
-                .close(),
-        }
+            } => Object::presence(out, events::DISCONNECT, socket).text("consumer", consumer),
+            _ => return,
+        };
+        object.close();
     }
 }
 
@@ -260,13 +256,13 @@ impl Confirm<'_> {
             } => Object::open(out)
                 .flag("ok", true)
                 .text("msg_id", msg_id)
-                .count("routed", routed)
-                .count("queued", queued)
+                .number("routed", routed)
+                .number("queued", queued)
                 .close(),
             Self::Unsubscribed { removed } => {
                 Object::open(out)
                     .flag("ok", true)
-                    .count("removed", removed)
+                    .number("removed", removed)
                     .close();
             }
             Self::Refused { code, message } => Object::refusal(out, code, message),
@@ -293,7 +289,7 @@ impl<'o> Object<'o> {
     fn refusal(out: &'o mut Vec<u8>, code: Status, message: &str) {
         let refusal = Self::open(out)
             .flag("ok", false)
-            .number("code", code.code().into());
+            .number("code", code.code());
         refusal.text("message", message).close();
     }
 
@@ -341,13 +337,7 @@ impl<'o> Object<'o> {
         self
     }
 
-    fn number(mut self, key: &str, value: i64) -> Self {
-        self.key(key);
-        self.out.extend_from_slice(value.to_string().as_bytes());
-        self
-    }
-
-    fn count(mut self, key: &str, value: u64) -> Self {
+    fn number(mut self, key: &str, value: impl fmt::Display) -> Self {
         self.key(key);
         self.out.extend_from_slice(value.to_string().as_bytes());
         self
