@@ -1,7 +1,7 @@
 // Runs one protocol suite under Node's test runner against an example server started for it.
 
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { startEcho } from './broker.mjs';
 import { CACHE, HOME, npm } from './install.mjs';
 import { SUITE_MS } from './limits.mjs';
@@ -18,7 +18,7 @@ export async function runSuite({ name, server, option }, args, note) {
     try {
         if (!args[server]) throw new Error(`${option} is missing`);
         await npm('js');
-        echo = await startEcho(args[server], name, args.verbose);
+        echo = await startEcho(resolve(args[server]), name, args.verbose);
         await testFile(name, echo.url, args, (test) => {
             outcome[test.why === undefined ? 'passed' : 'failed']++;
             note(name, test.name, test.why);

@@ -58,8 +58,11 @@ describe('polling handshake', () => {
         const [one, two] = [await openPolling(), await openPolling()];
         assert.notEqual(one, two);
     });
-    it('polling: takes any other EIO for revision 3', async () => {
-        for (const version of ['&EIO=abc', '']) assert.match((await request(`/engine.io/?transport=polling${version}`)).body, /^\d+:0\{/);
+    it('polling: refuses an unknown revision with code 5', async () => {
+        for (const version of ['&EIO=abc', '&EIO=', '']) {
+            const { status, body } = await request(`/engine.io/?transport=polling${version}`);
+            assert.deepEqual([status, JSON.parse(body).code], [400, 5]);
+        }
     });
     it('polling: refuses an unknown transport with code 0', async () => {
         for (const transport of ['', '&transport=abc', '&transport=']) {
@@ -84,6 +87,9 @@ describe('polling handshake', () => {
 describe('websocket handshake', () => {
     it('websocket: opens a session', async () => {
         await openWebSocket();
+    });
+    it('websocket: refuses an unknown revision', async () => {
+        for (const version of ['&EIO=abc', '']) assert.equal(await new Wire(`/engine.io/?transport=websocket${version}`).untilRefused(), 400);
     });
     it('websocket: refuses an unknown transport', async () => {
         for (const transport of ['', '&transport=abc']) assert.equal(await new Wire(PATH + transport).untilRefused(), 400);
