@@ -138,6 +138,8 @@ pub enum Lifetime {
     /// Not said: the producer's default, then the broker's.
     #[default]
     Unset,
+    /// The broker's default, whatever the producer's is.
+    Broker,
     /// So many milliseconds; 0 expires at once.
     Millis(u64),
     /// For ever.

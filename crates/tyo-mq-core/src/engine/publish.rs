@@ -488,7 +488,7 @@ fn check_publish(config: &Config, publish: &Publish<'_>) -> Result<(), LimitReac
 
 fn expires_at(config: &Config, now: Now, lifetime: Lifetime) -> Option<u64> {
     let ttl_ms = match lifetime {
-        Lifetime::Unset => config.default_ttl_ms,
+        Lifetime::Unset | Lifetime::Broker => config.default_ttl_ms,
         Lifetime::Millis(ttl_ms) => Some(ttl_ms),
         Lifetime::Never => None,
     };

@@ -1,0 +1,326 @@
+//! From the broker's outputs to Socket.IO frames. Pure: no connection, no lock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tyo_mq_codec::socket::{ROOT, placeholders_to_buffers, write_ack_start, write_event_start};
+use tyo_mq_core::engine::{
+    AckError, Delivery, Key, Notice, PublishError, RefusedRegistration, Reply,
+};
+use tyo_mq_core::store::StoreError;
+use tyo_mq_core::{Message, Receipt};
+use tyo_mq_protocol::events::{CONSUME_CHUNK, CONSUME_PREFIX};
+use tyo_mq_protocol::{
+    Confirm, ErrorCode, Notice as WireNotice, Status, cut_chunks, needs_chunks,
+    write_consume_chunk, write_receipt,
+};
+use tyo_mq_transport::Frame;
+
+/// The frames of the message that was delivered last on a shard, for its next receiver.
+#[derive(Default)]
+pub(super) struct FrameMemo {
+    /// What they are of; nothing if they are for one receiver alone.
+    of: Option<(Arc<Message>, Key)>,
+    frames: Vec<Frame>,
+}
+
+impl FrameMemo {
+    /// The frames of a delivery: encoded now, or those of the receiver before.
+    pub(super) fn frames(&mut self, delivery: &Delivery) -> &[Frame] {
+        let shared = delivery.receipt.is_none();
+        let known = self.of.as_ref().is_some_and(|(message, key)| {
+            shared && Arc::ptr_eq(message, &delivery.message) && *key == delivery.key
+        });
+        if !known {
+            self.frames = delivery_frames(delivery);
+            self.of = shared.then(|| (delivery.message.clone(), delivery.key.clone()));
+        }
+        &self.frames
+    }
+}
+
+fn delivery_frames(delivery: &Delivery) -> Vec<Frame> {
+    let (message, receipt) = (&*delivery.message, delivery.receipt.as_ref());
+    match &delivery.key {
+        Key::Exact(key) => name_frames(key, message, receipt),
+        Key::AllOf(producer) => {
+            let mut frames = name_frames(&format!("{producer}-TM-ALL"), message, receipt);
+            frames.extend(name_frames(&format!("{producer}-tm-all"), message, receipt));
+            frames
+        }
+    }
+}
+
+/// The frames under one name: one, or several if the text is long.
+fn name_frames(key: &str, message: &Message, receipt: Option<&Receipt>) -> Vec<Frame> {
+    let body = String::from_utf8_lossy(&message.body);
+    if message.body.len() > CHUNK_CHECK_BYTES {
+        let text = payload_text(&body, message, receipt);
+        if needs_chunks(&text) {
+            return chunk_frames(&[CONSUME_PREFIX, key].concat(), &text);
+        }
+    }
+    let room = key.len() + body.len() + RECEIPT_ROOM;
+    let frame = Frame::text_with_capacity(room, |out| {
+        write_consume_start(out, message.attachments.len(), key);
+        out.extend_from_slice(body.as_bytes());
+        if let Some(receipt) = receipt {
+            write_receipt(out, receipt.id.as_str(), receipt.attempt);
+        }
+        out.extend_from_slice(b"}]");
+    });
+    vec![if message.attachments.is_empty() {
+        frame
+    } else {
+        frame.with_attachments(message.attachments.to_vec())
+    }]
+}
+
+fn write_consume_start(out: &mut Vec<u8>, attachments: usize, key: &str) {
+    let plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if attachments == 0 && key.bytes().all(plain) {
+        out.extend_from_slice(b"2[\"CONSUME-");
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(b"\",");
+    } else {
+        write_event_start(
+            out,
+            ROOT,
+            None,
+            attachments,
+            &[CONSUME_PREFIX, key].concat(),
+        );
+    }
+}
+
+/// The whole payload as text, binary content in its JSON form.
+fn payload_text(body: &str, message: &Message, receipt: Option<&Receipt>) -> String {
+    let mut text = body.as_bytes().to_vec();
+    if let Some(receipt) = receipt {
+        write_receipt(&mut text, receipt.id.as_str(), receipt.attempt);
+    }
+    text.push(b'}');
+    let text = String::from_utf8(text).expect("texts put together are text");
+    if message.attachments.is_empty() {
+        return text;
+    }
+    placeholders_to_buffers(&text, &message.attachments)
+}
+
+fn chunk_frames(event: &str, text: &str) -> Vec<Frame> {
+    static TRANSFERS: AtomicU64 = AtomicU64::new(1);
+    let transfer_id = format!("t-{:x}", TRANSFERS.fetch_add(1, Ordering::Relaxed));
+    let pieces = cut_chunks(text);
+    let total = pieces.len();
+    let frame = |(index, piece): (usize, &str)| {
+        Frame::text_with_capacity(piece.len() + event.len() + RECEIPT_ROOM, |out| {
+            write_event_start(out, ROOT, None, 0, CONSUME_CHUNK);
+            write_consume_chunk(out, &transfer_id, event, (index, total), piece);
+            out.push(b']');
+        })
+    };
+    pieces.into_iter().enumerate().map(frame).collect()
+}
+
+/// Room for what stands around a body.
+const RECEIPT_ROOM: usize = 160;
+
+/// A shorter body never makes a text that must be cut.
+const CHUNK_CHECK_BYTES: usize = 200 * 1024;
+
+/// An event of the broker's own.
+pub(super) fn notice_frame(notice: &WireNotice<'_>) -> Frame {
+    Frame::text(|out| {
+        write_event_start(out, ROOT, None, 0, &notice.event_name());
+        notice.write_payload(out);
+        out.push(b']');
+    })
+}
+
+/// An answer to a Socket.IO ack.
+pub(super) fn confirm_frame(ack: u64, confirm: &Confirm<'_>) -> Frame {
+    ack_frame(ack, |out| confirm.write_payload(out))
+}
+
+/// An answer to a Socket.IO ack, with one argument.
+pub(super) fn ack_frame(ack: u64, write: impl FnOnce(&mut Vec<u8>)) -> Frame {
+    Frame::text(|out| {
+        write_ack_start(out, ROOT, ack, 0);
+        write(out);
+        out.push(b']');
+    })
+}
+
+/// What a session is told of others.
+pub(super) fn core_notice_frame(notice: &Notice) -> Frame {
+    match notice {
+        Notice::SubscribeTo {
+            producer_id,
+            name,
+            id,
+            socket,
+            events,
+        } => {
+            let events: Vec<&str> = events.iter().map(|key| &**key).collect();
+            notice_frame(&WireNotice::SubscribeTo {
+                producer_id: producer_id.as_deref(),
+                name,
+                id,
+                socket: socket.as_deref(),
+                events: &events,
+                online: socket.is_some(),
+            })
+        }
+        Notice::ProducerConnected {
+            consumer_id,
+            socket,
+            producer,
+        } => notice_frame(&WireNotice::ProducerConnected {
+            consumer_id,
+            socket,
+            producer,
+        }),
+        Notice::ConsumerConnected {
+            producer_id,
+            socket,
+            id,
+            consumer,
+        } => notice_frame(&WireNotice::ConsumerConnected {
+            producer_id,
+            socket,
+            id,
+            consumer,
+        }),
+        Notice::ProducerDisconnected {
+            consumer_id,
+            socket,
+            producer,
+        } => notice_frame(&WireNotice::ProducerDisconnected {
+            consumer_id,
+            socket,
+            producer,
+        }),
+        Notice::ConsumerDisconnected {
+            producer_id,
+            socket,
+            consumer,
+        } => notice_frame(&WireNotice::ConsumerDisconnected {
+            producer_id,
+            socket,
+            consumer,
+        }),
+        Notice::ProducerReplaced { producer } => {
+            let text =
+                format!("producer \"{producer}\" was registered again by another connection");
+            notice_frame(&WireNotice::ErrorText(&text))
+        }
+        Notice::Refused(reason) => refused_frame(reason),
+        Notice::SubscribeRefused(limit) => notice_frame(&WireNotice::ErrorText(&limit.to_string())),
+    }
+}
+
+fn refused_frame(reason: &RefusedRegistration) -> Frame {
+    let code = match reason {
+        RefusedRegistration::DuplicateConsumer(_) => ErrorCode::DuplicateConsumer,
+        RefusedRegistration::AnonymousNotAllowed => ErrorCode::AnonymousNotAllowed,
+        _ => ErrorCode::BadName,
+    };
+    notice_frame(&WireNotice::Error {
+        code,
+        message: &reason.to_string(),
+    })
+}
+
+/// The frames of an answer: as an event where there is one, and to the Socket.IO ack if one waits.
+pub(super) fn reply_frames(ack: Option<u64>, reply: &Reply) -> Vec<Frame> {
+    match reply {
+        Reply::Published(result) => ack
+            .map(|ack| published_frame(ack, result))
+            .into_iter()
+            .collect(),
+        Reply::Unsubscribed { removed } => {
+            let confirm = Confirm::Unsubscribed {
+                removed: *removed as u64,
+            };
+            ack.map(|ack| confirm_frame(ack, &confirm))
+                .into_iter()
+                .collect()
+        }
+        Reply::Acked { id, result: Ok(()) } => acked_frames(
+            ack,
+            &WireNotice::AckOk {
+                msg_id: id.as_str(),
+            },
+        ),
+        Reply::Acked {
+            result: Err(error), ..
+        } => {
+            let code = match error {
+                AckError::Unknown => Status::NotFound,
+                AckError::NotYours => Status::Forbidden,
+                _ => Status::Internal,
+            };
+            acked_frames(
+                ack,
+                &WireNotice::AckFail {
+                    code,
+                    message: &error.to_string(),
+                },
+            )
+        }
+    }
+}
+
+fn published_frame(
+    ack: u64,
+    result: &Result<tyo_mq_core::engine::Published, PublishError>,
+) -> Frame {
+    match result {
+        Ok(published) => {
+            let (routed, queued) = (published.routed as u64, published.queued as u64);
+            confirm_frame(
+                ack,
+                &Confirm::Produced {
+                    msg_id: published.id.as_str(),
+                    routed,
+                    queued,
+                },
+            )
+        }
+        Err(error) => {
+            let code = match error {
+                PublishError::QueueFull(_) | PublishError::Store(StoreError::Full(_)) => {
+                    Status::QueueFull
+                }
+                PublishError::Store(_) => Status::StoreDown,
+                _ => Status::Malformed,
+            };
+            confirm_frame(
+                ack,
+                &Confirm::Refused {
+                    code,
+                    message: &error.to_string(),
+                },
+            )
+        }
+    }
+}
+
+/// The outcome of an ACK: the event, then the same payload to the Socket.IO ack.
+pub(super) fn acked_frames(ack: Option<u64>, notice: &WireNotice<'_>) -> Vec<Frame> {
+    let mut frames = vec![notice_frame(notice)];
+    frames.extend(ack.map(|ack| ack_frame(ack, |out| notice.write_payload(out))));
+    frames
+}
+
+/// The answer to PING: its payload's fields, `pong` and `timestamp`, as a JSON string.
+pub(super) fn pong_frame(ack: u64, payload: &str, epoch_ms: u64) -> Frame {
+    ack_frame(ack, |out| {
+        tyo_mq_protocol::write_ping_reply(out, payload, epoch_ms)
+    })
+}
+
+/// An answer that says no more than that an event arrived.
+pub(super) fn received_frame(ack: u64) -> Frame {
+    ack_frame(ack, |out| out.extend_from_slice(b"{\"ok\":true}"))
+}

@@ -1,0 +1,76 @@
+//! The outlet of a Socket.IO socket: outputs of the broker become frames in its connection's queue.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tyo_mq_core::engine::{Delivery, Notice, Reply, ReplyToken};
+use tyo_mq_core::runtime::{Memo, Outlet, Pressure};
+use tyo_mq_transport::{Connection, Frame, SendKind, SendOutcome};
+
+use super::encode::{FrameMemo, core_notice_frame, reply_frames};
+
+/// Where a socket's outputs go.
+pub(super) struct SocketOutlet {
+    conn: Arc<Connection>,
+    /// The broker ended the session: the socket leaves its namespace.
+    ended: AtomicBool,
+    high_water_bytes: usize,
+}
+
+impl SocketOutlet {
+    pub(super) fn new(conn: Arc<Connection>, high_water_bytes: usize) -> Self {
+        Self {
+            conn,
+            ended: AtomicBool::new(false),
+            high_water_bytes,
+        }
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    fn keep(&self, frame: &Frame) {
+        // Too slow or gone: the connection ends by itself, and the session with it.
+        let _ = self.conn.send(frame, SendKind::Keep);
+    }
+}
+
+impl Outlet for SocketOutlet {
+    fn deliver(&self, delivery: &Delivery, memo: &mut Memo) -> Pressure {
+        let kind = if delivery.receipt.is_some() {
+            SendKind::Keep
+        } else {
+            SendKind::Droppable
+        };
+        let mut pressure = Pressure::Flowing;
+        for frame in memo.get::<FrameMemo>().frames(delivery) {
+            if self.conn.send(frame, kind) == SendOutcome::AboveHighWater {
+                pressure = Pressure::High;
+            }
+        }
+        pressure
+    }
+
+    fn notify(&self, notice: &Notice) {
+        self.keep(&core_notice_frame(notice));
+    }
+
+    fn reply(&self, token: Option<ReplyToken>, reply: Reply) {
+        for frame in reply_frames(token.map(|token| token.0), &reply) {
+            self.keep(&frame);
+        }
+    }
+
+    fn disconnect(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    fn flush(&self) {
+        self.conn.flush();
+    }
+
+    fn is_flowing(&self) -> bool {
+        self.conn.queued_bytes() < self.high_water_bytes
+    }
+}

@@ -1,0 +1,160 @@
+//! Every key that a settings file of this family may have: what is obeyed, what comes later, what is a slip.
+
+/// A known key, with dots for nesting.
+pub(super) enum Known {
+    /// Obeyed.
+    Yes,
+    /// Known to the reference, without effect in this version.
+    Later,
+    /// Not known.
+    No,
+}
+
+/// What is known of a key path. Lists have no keys of their own.
+pub(super) fn look_up(path: &str) -> Known {
+    if OBEYED.contains(&path) {
+        return Known::Yes;
+    }
+    let later = LATER
+        .iter()
+        .any(|prefix| path == *prefix || path.starts_with(&format!("{prefix}.")));
+    if later { Known::Later } else { Known::No }
+}
+
+/// The known key that an unknown one was probably meant to be.
+pub(super) fn suggestion(path: &str) -> Option<&'static str> {
+    let candidates = OBEYED.iter().chain(LATER);
+    let near = candidates
+        .map(|known| (distance(path, known), *known))
+        .min()?;
+    (near.0 <= MAX_SLIPS && near.0 < path.len()).then_some(near.1)
+}
+
+/// So many letters may differ.
+const MAX_SLIPS: usize = 3;
+
+const OBEYED: &[&str] = &[
+    "host",
+    "port",
+    "pingInterval",
+    "ping_interval",
+    "pingTimeout",
+    "ping_timeout",
+    "upgradeTimeout",
+    "upgrade_timeout",
+    "connectTimeout",
+    "connect_timeout",
+    "maxHttpBufferSize",
+    "max_http_buffer_size",
+    "allowEIO3",
+    "allow_eio3",
+    "cors",
+    "cors.origin",
+    "cors.methods",
+    "cors.credentials",
+    "max_connections",
+    "outbound_max_bytes",
+    "slow_consumer",
+    "workers",
+    "storage",
+    "store",
+    "storage_options",
+    "storageOptions",
+    "storage_options.default_ttl",
+    "storage_options.defaultTtl",
+    "storage_options.filename",
+    "storage_options.file",
+    "storage_options.path",
+    "storage_options.durability",
+    "storage_options.url",
+    "storage_options.prefix",
+    "ack_timeout",
+    "ackTimeout",
+    "prefetch",
+    "idle_eviction",
+    "idleEviction",
+    "idle_eviction.enabled",
+    "idle_eviction.ttl_ms",
+    "idle_eviction.ttlMs",
+    "idle_eviction.interval_ms",
+    "idle_eviction.intervalMs",
+    "durable_subscription_ttl",
+    "expired_to_dlq",
+    "http_api",
+    "httpApi",
+    "http_api.enabled",
+    "limits",
+    "limits.enabled",
+    "limits.max_queued_per_realm",
+    "auth",
+    "auth.enabled",
+];
+
+const LATER: &[&str] = &[
+    "auth.env_file",
+    "auth.admin_token_env",
+    "auth.auto_admin_token",
+    "auth.jwt_secret",
+    "auth.auth_url",
+    "auth.auth_secret",
+    "auth.external_validators",
+    "auth.management_tokens",
+    "auth.ephemeral_realm_ttl",
+    "auth.orgs",
+    "auth.tokens",
+    "auth.realms",
+    "auth.strict",
+    "auth_store",
+    "authStore",
+    "storage_module",
+    "storage_options.module",
+    "storage_options.module_path",
+    "storage_options.fallback",
+    "storage_options.fallback_filename",
+    "storage_options.probe_timeout",
+    "storage_options.connect_timeout",
+    "http_api.health",
+    "http_api.metrics",
+    "http_api.metrics_auth",
+    "http_api.stats",
+    "http_publish",
+    "httpPublish",
+    "cluster",
+    "remote",
+    "namespaces",
+    "limits.trust_proxy",
+    "limits.trustProxy",
+    "limits.messages_per_second",
+    "limits.message_burst",
+    "limits.bytes_per_second",
+    "limits.bytes_burst",
+    "limits.max_connections_per_ip",
+    "limits.connections_per_minute_per_ip",
+    "limits.max_registrations_per_socket",
+    "limits.max_registrations_per_realm",
+    "limits.max_subscriptions_per_socket",
+    "limits.max_subscriptions_per_realm",
+    "limits.realms_per_hour_per_ip",
+    "limits.max_pending_authorization_requests",
+    "limits.realms",
+    "serveClient",
+    "perMessageDeflate",
+    "sealed",
+    "push",
+];
+
+/// Letters to insert, remove or replace.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}

@@ -1,0 +1,263 @@
+//! Reads a settings file: everything is checked before anything is used.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::keys::{self, Known};
+use super::{Settings, Storage};
+
+/// Settings and what is worth telling about their file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// Keys without effect.
+    pub warnings: Vec<Warning>,
+    /// The file did not exist and was written with the defaults.
+    pub created: bool,
+}
+
+/// A key without effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// It is not known.
+    Unknown {
+        /// Its path.
+        key: String,
+        /// What was probably meant.
+        suggestion: Option<&'static str>,
+    },
+    /// This version does not obey it.
+    Later {
+        /// Its path.
+        key: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown {
+                key,
+                suggestion: None,
+            } => write!(f, "{key}: unknown setting, ignored"),
+            Self::Unknown {
+                key,
+                suggestion: Some(near),
+            } => {
+                write!(f, "{key}: unknown setting, ignored; did you mean {near}?")
+            }
+            Self::Later { key } => write!(
+                f,
+                "{key}: this version does not support this setting yet, ignored"
+            ),
+        }
+    }
+}
+
+/// Why settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not JSON.
+    #[error("line {line}, column {column}: not JSON: {message}")]
+    Syntax {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A value is not what its key takes.
+    #[error("line {line}: {key}: {message}")]
+    Value {
+        /// The key, with dots for nesting.
+        key: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Values that are good by themselves do not go together, or ask for what this version cannot do.
+    #[error("{key}: {message}")]
+    Conflict {
+        /// The key.
+        key: &'static str,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Reads a settings file; one that does not exist is written with the defaults.
+///
+/// # Errors
+/// When it cannot be read or written, is not JSON, or holds a value that its key does not take.
+pub fn load(path: &Path) -> Result<Loaded, SettingsError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&text),
+        Err(source) if source.kind() == io::ErrorKind::NotFound => {
+            let settings = Settings::default();
+            let text = document(&settings);
+            create(path, &text).map_err(|source| SettingsError::Write {
+                path: path.to_owned(),
+                source,
+            })?;
+            Ok(Loaded {
+                settings,
+                warnings: Vec::new(),
+                created: true,
+            })
+        }
+        Err(source) => Err(SettingsError::Read {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Reads the text of a settings file.
+///
+/// # Errors
+/// When it is not JSON or holds a value that its key does not take.
+pub fn parse(text: &str) -> Result<Loaded, SettingsError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let document: Value = serde_json::from_str(text).map_err(|error| SettingsError::Syntax {
+        line: error.line(),
+        column: error.column(),
+        message: without_place(&error),
+    })?;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let settings: Settings = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let key = error.path().to_string();
+        let error = error.into_inner();
+        SettingsError::Value {
+            key,
+            line: error.line(),
+            message: without_place(&error),
+        }
+    })?;
+    check(&settings, &document)?;
+    let mut warnings = Vec::new();
+    collect_warnings(&document, "", &mut warnings);
+    Ok(Loaded {
+        settings,
+        warnings,
+        created: false,
+    })
+}
+
+/// The settings as the text of a file.
+pub(crate) fn document(settings: &Settings) -> String {
+    let mut text = serde_json::to_string_pretty(settings).expect("settings are plain values");
+    text.push('\n');
+    text
+}
+
+fn check(settings: &Settings, document: &Value) -> Result<(), SettingsError> {
+    let conflict = |key, message: &str| {
+        Err(SettingsError::Conflict {
+            key,
+            message: message.to_owned(),
+        })
+    };
+    if document
+        .pointer("/auth/enabled")
+        .is_some_and(|value| *value != Value::Bool(false))
+    {
+        return conflict(
+            "auth.enabled",
+            "this version does not support authentication yet; it would serve everybody",
+        );
+    }
+    if document
+        .pointer("/cluster/enabled")
+        .is_some_and(|value| *value == Value::Bool(true))
+    {
+        return conflict(
+            "cluster.enabled",
+            "this version does not support clusters yet",
+        );
+    }
+    if settings.storage == Storage::Redis && settings.storage_options.url.is_none() {
+        return conflict("storage_options.url", "redis storage needs a url");
+    }
+    Ok(())
+}
+
+fn collect_warnings(value: &Value, path: &str, warnings: &mut Vec<Warning>) {
+    let Value::Object(members) = value else {
+        return;
+    };
+    for (name, value) in members {
+        let key = if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        };
+        let canonical = key
+            .replace("storageOptions.", "storage_options.")
+            .replace("idleEviction.", "idle_eviction.");
+        match keys::look_up(&canonical.replace("httpApi.", "http_api.")) {
+            Known::Yes => collect_warnings(value, &key, warnings),
+            Known::Later => warnings.push(Warning::Later { key }),
+            Known::No => {
+                let suggestion = keys::suggestion(&key);
+                warnings.push(Warning::Unknown { key, suggestion });
+            }
+        }
+    }
+}
+
+/// The message without the place, which is told apart.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// Writes a new file that only its owner reads, whole or not at all.
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        std::fs::create_dir_all(folder)?;
+    }
+    let temporary = path.with_extension(format!("tmp-{}", std::process::id()));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&temporary).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .inspect_err(|_| {
+            // What is left of a failed write is of no use to anybody.
+            let _ = std::fs::remove_file(&temporary);
+        })
+}

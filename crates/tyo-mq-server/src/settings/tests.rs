@@ -1,0 +1,105 @@
+//! Settings files as people write them.
+
+use super::*;
+
+fn error(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+fn warnings(text: &str) -> Vec<String> {
+    parse(text)
+        .unwrap()
+        .warnings
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn an_empty_document_is_the_defaults() {
+    assert_eq!(parse("{}").unwrap().settings, Settings::default());
+}
+
+#[test]
+fn what_is_printed_is_what_is_read() {
+    let text = load::document(&Settings::default());
+    let loaded = parse(&text).unwrap();
+    assert_eq!(
+        (loaded.settings, loaded.warnings),
+        (Settings::default(), Vec::new())
+    );
+}
+
+#[test]
+fn both_spellings_are_read() {
+    let camel =
+        parse(r#"{"ackTimeout": 2, "pingInterval": 300, "idleEviction": {"ttlMs": 5}}"#).unwrap();
+    let snake =
+        parse(r#"{"ack_timeout": "2s", "ping_interval": 300, "idle_eviction": {"ttl_ms": 5}}"#)
+            .unwrap();
+    assert_eq!(camel, snake);
+    assert_eq!(camel.settings.ack_timeout.ms(), Some(2_000));
+    assert!(camel.warnings.is_empty());
+}
+
+#[test]
+fn mistakes_are_told_with_key_and_line() {
+    assert_eq!(
+        error("{\n  \"port\": 17352,\n}"),
+        "line 3, column 1: not JSON: trailing comma"
+    );
+    assert!(
+        error("{\n  \"port\": \"x\"\n}")
+            .starts_with("line 2: port: invalid type: string \"x\", expected u16")
+    );
+    assert!(
+        error("{\n\n\"storage_options\": {\"durability\": \"none\"}}")
+            .starts_with("line 3: storage_options.durability: unknown variant `none`")
+    );
+    assert_eq!(
+        error(r#"{"pingInterval": 0}"#),
+        "line 1: pingInterval: expected milliseconds from 1 to 31622400000, found 0"
+    );
+    assert_eq!(
+        error(r#"{"storage": "redis"}"#),
+        "storage_options.url: redis storage needs a url"
+    );
+    assert!(error(r#"[]"#).contains("expected struct Settings"));
+}
+
+#[test]
+fn what_would_serve_everybody_is_refused() {
+    assert!(error(r#"{"auth": {"enabled": true}}"#).starts_with("auth.enabled: "));
+    assert!(parse(r#"{"auth": {"enabled": false}}"#).is_ok());
+}
+
+#[test]
+fn keys_without_effect_are_told() {
+    assert_eq!(
+        warnings(r#"{"prot": 1}"#),
+        ["prot: unknown setting, ignored; did you mean port?"]
+    );
+    assert_eq!(
+        warnings(r#"{"idle_eviction": {"ttl": 1}}"#),
+        ["idle_eviction.ttl: unknown setting, ignored; did you mean idle_eviction.ttlMs?"]
+    );
+    assert_eq!(
+        warnings(r#"{"zzzzzzzzzz": 1}"#),
+        ["zzzzzzzzzz: unknown setting, ignored"]
+    );
+    assert_eq!(
+        warnings(r#"{"remote": {"relay": true}}"#),
+        ["remote: this version does not support this setting yet, ignored"]
+    );
+}
+
+#[test]
+fn a_missing_file_is_written_with_the_defaults() {
+    let folder = std::env::temp_dir().join(format!("tyo-mq-settings-{}", std::process::id()));
+    let path = folder.join("new/settings.json");
+    let first = load(&path).unwrap();
+    let second = load(&path).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((first.created, second.created), (true, false));
+    assert_eq!(first.settings, second.settings);
+}
