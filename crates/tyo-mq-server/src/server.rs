@@ -9,7 +9,8 @@ use tyo_mq_core::engine::{Config, IdleEviction, Limits};
 use tyo_mq_core::memory_store::{MemoryLimits, MemoryStore};
 use tyo_mq_core::runtime::{Broker, RuntimeConfig};
 use tyo_mq_core::store::{Store, StoreError};
-use tyo_mq_transport::{Cors, Engine, EngineConfig, Forbidden, SlowConsumer};
+use tyo_mq_http::{Api, ApiConfig};
+use tyo_mq_transport::{Cors, Engine, EngineConfig, SlowConsumer};
 
 use crate::gateway::{Gateway, GatewayConfig};
 use crate::settings::{self, Settings, Storage};
@@ -20,6 +21,7 @@ pub struct Server {
     addr: SocketAddr,
     broker: Broker,
     engine: Engine<Gateway>,
+    api: Api,
 }
 
 /// Why a server cannot start.
@@ -64,6 +66,11 @@ impl Server {
             high_water_bytes: config.outbound_high_water_bytes,
         };
         let engine = Engine::new(config, Gateway::new(broker.clone(), gateway));
+        let api = ApiConfig {
+            enabled: settings.http_api.enabled,
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        let api = Api::new(broker.clone(), api);
         let addr = listener
             .local_addr()
             .map_err(|source| StartError::Listen { addr, source })?;
@@ -72,6 +79,7 @@ impl Server {
             addr,
             broker,
             engine,
+            api,
         })
     }
 
@@ -91,9 +99,10 @@ impl Server {
             listener,
             broker,
             engine,
+            api,
             ..
         } = self;
-        let service = engine.service(Forbidden);
+        let service = engine.service(api);
         let goodbye = async {
             shutdown.await;
             engine.shutdown().await;

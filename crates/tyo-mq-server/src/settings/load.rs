@@ -79,7 +79,7 @@ pub enum SettingsError {
         source: io::Error,
     },
     /// It is not JSON.
-    #[error("line {line}, column {column}: not JSON: {message}")]
+    #[error("line {line}, column {column}: {message}")]
     Syntax {
         /// Line, from 1.
         line: usize,
@@ -146,6 +146,14 @@ pub fn parse(text: &str) -> Result<Loaded, SettingsError> {
         column: error.column(),
         message: without_place(&error),
     })?;
+    if !document.is_object() {
+        let message = "expected a JSON object".to_owned();
+        return Err(SettingsError::Syntax {
+            line: 1,
+            column: 1,
+            message,
+        });
+    }
     let mut reader = serde_json::Deserializer::from_str(text);
     let settings: Settings = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let key = error.path().to_string();
