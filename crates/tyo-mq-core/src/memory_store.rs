@@ -218,7 +218,7 @@ impl State {
         Ok(StoreReply::Done)
     }
 
-    fn enqueue(&mut self, mut stored: StoredMessage) -> Result<Position, StoreError> {
+    fn enqueue(&mut self, stored: StoredMessage) -> Result<Position, StoreError> {
         let size = stored.message.size();
         if self.places.len() + self.letters.len() >= self.limits.max_messages {
             return Err(StoreError::Full("max_messages".to_owned()));
@@ -226,6 +226,11 @@ impl State {
         if self.bytes + size > self.limits.max_bytes {
             return Err(StoreError::Full("max_bytes".to_owned()));
         }
+        Ok(self.append(stored))
+    }
+
+    fn append(&mut self, mut stored: StoredMessage) -> Position {
+        let size = stored.message.size();
         self.take(&stored.id);
         self.next += 1;
         let position = Position(self.next);
@@ -239,7 +244,7 @@ impl State {
             position,
             stored: Some(stored),
         });
-        Ok(position)
+        position
     }
 
     fn take(&mut self, id: &MessageId) -> Option<StoredMessage> {
@@ -340,16 +345,19 @@ impl State {
         expires_at_ms: Option<u64>,
         now_ms: u64,
     ) -> Result<Option<QueueKey>, StoreError> {
-        let Some(letter) = self.take_letter(Some(realm), id) else {
+        let Some((_, letter)) = self.letter(Some(realm), id) else {
             return Ok(None);
         };
-        let mut stored = letter.stored;
+        let mut stored = letter.stored.clone();
         stored.attempts = 0;
         if stored.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             stored.expires_at_ms = expires_at_ms;
         }
         let key = (*stored.queue).clone();
-        self.enqueue(stored).map(|_| Some(key))
+        // It only changes its place: no limit can refuse it.
+        self.take_letter(Some(realm), id);
+        self.append(stored);
+        Ok(Some(key))
     }
 
     fn purge_expired(

@@ -17,6 +17,8 @@ pub struct Now {
 pub(crate) enum Timer {
     /// In-flight messages or a postponed read of a queue.
     Queue { realm: usize, queue: usize },
+    /// Store operations that failed are tried again.
+    Settle { realm: usize },
     /// Offline registrations and expired messages are looked for.
     Sweep,
 }
@@ -30,6 +32,12 @@ pub(crate) struct Timers {
 impl Timers {
     pub(crate) fn set(&mut self, at_ms: u64, timer: Timer) {
         self.heap.push(Reverse((at_ms, timer)));
+    }
+
+    /// Forgets timers that nobody waits for.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(u64, Timer) -> bool) {
+        self.heap
+            .retain(|Reverse((at_ms, timer))| wanted(*at_ms, *timer));
     }
 
     pub(crate) fn next(&self) -> Option<u64> {

@@ -114,5 +114,17 @@ pub(crate) const BURST_BYTES: usize = 256 * 1024;
 /// Wait before a failed read of a queue is tried again.
 pub(crate) const FETCH_RETRY_MS: u64 = 1_000;
 
+/// What waits for a consumer that came back comes after this time if it does not subscribe again.
+pub(crate) const RESUME_MS: u64 = 5_000;
+
+/// Wait before store operations that failed are tried again.
+pub(crate) const SETTLE_MS: u64 = 1_000;
+
+/// Store operations that are tried again at a time.
+pub(crate) const SETTLE_BATCH: usize = 256;
+
+/// Messages, and subscriptions, that the store may be behind with in a realm: further ones are not tried again.
+pub(crate) const MAX_UNSETTLED: usize = 100_000;
+
 /// Time between two looks for expired messages and offline registrations if no setting says otherwise.
 pub(crate) const SWEEP_INTERVAL_MS: u64 = 60_000;

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use super::config::Config;
 use super::input::ReplyToken;
 use super::output::{AckError, Output, Reply};
 use super::queue::{Entry, InFlight, Queue};
 use super::realm::{Context, Purpose, QueueRef, Realm};
+use super::settle::Departure;
 use crate::message::{MessageId, Receipt, SessionId};
-use crate::store::{DeadLetter, Position, StoreOp, StoreResult, StoredMessage};
+use crate::store::{DeadLetter, Position, QueueKey, StoreOp, StoreResult, StoredMessage};
 
 impl Realm {
     /// Hands one message to a subscription; the session that got it, unless it expired or was given up.
@@ -29,22 +31,19 @@ impl Realm {
         let session = self.consumers[self.subs[sub].consumer].session?;
         if !spec.ack {
             self.emit(ctx, sub, entry.message.clone(), None);
-            self.forget_stored(ctx, queue, &entry, Purpose::Note);
+            self.forget_stored(ctx, queue, &entry);
             return Some(session);
         }
         let attempts = spec.retry.attempts();
         if !fresh && entry.attempts >= attempts {
-            let reason = format!(
-                "ack timeout: not acknowledged after {} attempts",
-                entry.attempts
-            );
+            let reason = spent(entry.attempts);
             self.dead_letter(ctx, queue, entry, reason);
             return None;
         }
         let due_ms = ctx
             .now
             .mono_ms
-            .saturating_add(spec.ack_timeout_ms.unwrap_or(ctx.config.ack_timeout_ms));
+            .saturating_add(ack_timeout(ctx.config, spec.ack_timeout_ms));
         if !fresh {
             entry.attempts += 1;
             self.store_attempts(ctx, queue, &entry);
@@ -84,58 +83,60 @@ impl Realm {
     }
 
     /// Takes a message out of the store, if it is there.
-    fn forget_stored(
-        &mut self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        entry: &Entry,
-        purpose: Purpose,
-    ) {
-        if !entry.stored {
-            return;
+    fn forget_stored(&mut self, ctx: &mut Context<'_>, index: usize, entry: &Entry) {
+        if entry.stored {
+            self.uncount_row(index, entry);
+            let departure = Departure::Removed(self.queues[index].key.clone());
+            self.depart(ctx, entry.id.clone(), departure);
         }
-        self.uncount(index, 1);
+    }
+
+    /// The row of an entry is counted no longer, and taken from no page.
+    fn uncount_row(&mut self, index: usize, entry: &Entry) {
         let queue = &mut self.queues[index];
         queue.pass(&entry.id);
-        let op = StoreOp::Remove {
-            queue: queue.key.clone(),
-            id: entry.id.clone(),
-        };
-        ctx.store(self.index, op, purpose);
+        if entry.row > queue.answered {
+            queue.settled.insert(entry.row);
+        }
+        if let Some(purge) = &mut self.purge
+            && entry.row <= purge.rows
+            && is_expired(entry, purge.now_ms)
+        {
+            *purge.settled.entry(queue.unique).or_default() += 1;
+        }
+        self.uncount(index, 1);
     }
 
     pub(crate) fn uncount(&mut self, queue: usize, rows: u64) {
         let queue = &mut self.queues[queue];
-        queue.stored = queue.stored.saturating_sub(rows);
+        let rows = rows.min(queue.stored);
+        queue.stored -= rows;
         self.stored = self.stored.saturating_sub(rows);
     }
 
-    fn expire(&mut self, ctx: &mut Context<'_>, queue: usize, entry: Entry) {
+    pub(crate) fn expire(&mut self, ctx: &mut Context<'_>, queue: usize, entry: Entry) {
         self.counters.expired += 1;
         if ctx.config.expired_to_dlq {
             self.dead_letter(ctx, queue, entry, "expired".to_owned());
         } else {
-            self.forget_stored(ctx, queue, &entry, Purpose::Note);
+            self.forget_stored(ctx, queue, &entry);
         }
     }
 
     fn dead_letter(&mut self, ctx: &mut Context<'_>, index: usize, entry: Entry, reason: String) {
         self.counters.dead_lettered += 1;
         if entry.stored {
-            self.uncount(index, 1);
+            self.uncount_row(index, &entry);
         }
         let queue = &mut self.queues[index];
         queue.pass(&entry.id);
+        let id = entry.id.clone();
         let letter = DeadLetter {
             stored: stored_message(queue, entry),
             reason,
             dead_lettered_at_ms: ctx.now.wall_ms,
         };
-        ctx.store(
-            self.index,
-            StoreOp::DeadLetter(Box::new(letter)),
-            Purpose::Note,
-        );
+        self.depart(ctx, id, Departure::Buried(Box::new(letter)));
     }
 
     pub(crate) fn ack(
@@ -162,36 +163,49 @@ impl Realm {
         if self.queues[queue].in_flight[slot].session != session {
             return answer(ctx, Err(AckError::NotYours));
         }
-        let entry = self.take_in_flight(queue, slot);
+        let (entry, blocked) = self.take_in_flight(queue, slot);
         if entry.stored {
-            let reference = self.queue_ref(queue);
-            let purpose = Purpose::Ack {
-                queue: reference,
+            self.uncount_row(queue, &entry);
+            let key = self.queues[queue].key.clone();
+            let op = StoreOp::Remove {
+                queue: key.clone(),
                 id: entry.id.clone(),
+            };
+            let purpose = Purpose::Ack {
+                queue: key,
+                id: entry.id,
                 session,
                 token,
             };
-            self.forget_stored(ctx, queue, &entry, purpose);
+            ctx.store(self.index, op, purpose);
         } else {
             answer(ctx, Ok(()));
         }
         self.pump(ctx, queue);
+        if let Some(sub) = blocked {
+            self.pump_all_of(ctx, sub);
+        }
     }
 
-    fn take_in_flight(&mut self, queue: usize, slot: usize) -> Entry {
+    /// Takes a delivery out of the hands of its subscription; also gives that one if its window was full.
+    fn take_in_flight(&mut self, queue: usize, slot: usize) -> (Entry, Option<usize>) {
         let in_flight = self.queues[queue].in_flight.remove(slot);
         self.tracked.remove(&in_flight.entry.id);
-        if let Some(sub) = self.subs.get_mut(in_flight.sub) {
+        let mut blocked = None;
+        if let Some(sub) = self.subs.get(in_flight.sub) {
+            let full = sub.in_flight >= self.window(sub.spec.prefetch);
+            blocked = full.then_some(in_flight.sub);
+            let sub = &mut self.subs[in_flight.sub];
             sub.in_flight = sub.in_flight.saturating_sub(1);
         }
-        in_flight.entry
+        (in_flight.entry, blocked)
     }
 
     /// The store forgot an acknowledged message, or could not: then it is read and delivered again.
     pub(crate) fn on_ack_stored(
         &mut self,
         ctx: &mut Context<'_>,
-        wanted: QueueRef,
+        key: &QueueKey,
         ask: (MessageId, SessionId, Option<ReplyToken>),
         result: StoreResult,
     ) {
@@ -200,12 +214,13 @@ impl Realm {
             Ok(_) => Ok(()),
             Err(error) => {
                 self.counters.store_failures += 1;
-                if let Some(queue) = self.queue_by_ref(wanted) {
-                    queue.stored += 1;
-                    queue.rescan();
-                    self.stored += 1;
-                    self.pump(ctx, wanted.index);
-                }
+                let index = self.queue_named(&key.key, &key.consumer);
+                self.stored += 1;
+                let queue = &mut self.queues[index];
+                queue.stored += 1;
+                queue.rescan();
+                self.attach_waiting(key);
+                self.pump(ctx, index);
                 Err(AckError::Store(error))
             }
         };
@@ -220,7 +235,7 @@ impl Realm {
     pub(crate) fn on_enqueued(
         &mut self,
         wanted: QueueRef,
-        id: &MessageId,
+        row: (u64, &MessageId),
         result: &Result<Position, ()>,
     ) {
         let Some(queue) = self
@@ -230,16 +245,18 @@ impl Realm {
         else {
             return;
         };
+        let (row, id) = row;
+        queue.answered = row;
+        let settled = queue.settled.remove(&row);
         match result {
             Ok(position) if queue.backlog.is_none() => queue.tail = queue.tail.max(*position),
             Ok(_) => {}
+            Err(()) if settled => {}
             Err(()) => {
-                if let Some(&(index, slot)) = self
-                    .tracked
-                    .get(id)
-                    .filter(|(index, _)| *index == wanted.index)
-                {
-                    self.queues[index].in_flight[slot].entry.stored = false;
+                let in_flight = queue.in_flight.iter_mut().map(|(_, it)| &mut it.entry);
+                let mut in_memory = in_flight.chain(&mut queue.ready);
+                if let Some(entry) = in_memory.find(|entry| entry.id == *id) {
+                    entry.stored = false;
                 }
                 self.uncount(wanted.index, 1);
             }
@@ -261,14 +278,25 @@ impl Realm {
         };
         let mut slots: Vec<(u64, u64, usize)> = queue.in_flight.iter().filter_map(due).collect();
         slots.sort_unstable();
+        let mut blocked = Vec::new();
         for (_, _, slot) in slots {
-            if self.queues[index].in_flight[slot].retrying {
-                self.retry(ctx, index, slot);
+            blocked.extend(if self.queues[index].in_flight[slot].retrying {
+                self.retry(ctx, index, slot)
             } else {
-                self.on_ack_timeout(ctx, index, slot);
-            }
+                self.on_ack_timeout(ctx, index, slot)
+            });
         }
         self.pump(ctx, index);
+        for sub in blocked {
+            self.pump_all_of(ctx, sub);
+        }
+        self.resume_late(ctx, index);
+        self.arm_next(ctx, index);
+    }
+
+    /// Sets the timer of a queue to what falls due next.
+    fn arm_next(&mut self, ctx: &mut Context<'_>, index: usize) {
+        let now_ms = ctx.now.mono_ms;
         let Some(queue) = self.queues.get(index) else {
             return;
         };
@@ -282,12 +310,19 @@ impl Realm {
             .as_ref()
             .map(|backlog| backlog.not_before_ms)
             .filter(|at_ms| *at_ms > now_ms);
-        if let Some(at_ms) = next.into_iter().chain(read_at).min() {
+        let resume_at = self.next_resume(index);
+        if let Some(at_ms) = next.into_iter().chain(read_at).chain(resume_at).min() {
             self.arm(ctx, index, at_ms);
         }
     }
 
-    fn on_ack_timeout(&mut self, ctx: &mut Context<'_>, index: usize, slot: usize) {
+    /// Gives the subscription that has room again, if it had none.
+    fn on_ack_timeout(
+        &mut self,
+        ctx: &mut Context<'_>,
+        index: usize,
+        slot: usize,
+    ) -> Option<usize> {
         self.counters.ack_timeouts += 1;
         let in_flight = &mut self.queues[index].in_flight[slot];
         let retry = self
@@ -299,21 +334,32 @@ impl Realm {
         if attempts < retry.attempts() {
             in_flight.retrying = true;
             in_flight.due_ms = ctx.now.mono_ms.saturating_add(retry.delay_after(attempts));
-            return;
+            return None;
         }
-        let entry = self.take_in_flight(index, slot);
-        let reason = format!("ack timeout: not acknowledged after {attempts} attempts");
-        self.dead_letter(ctx, index, entry, reason);
+        self.give_up(ctx, index, slot)
     }
 
-    fn retry(&mut self, ctx: &mut Context<'_>, index: usize, slot: usize) {
+    fn give_up(&mut self, ctx: &mut Context<'_>, index: usize, slot: usize) -> Option<usize> {
+        let (entry, blocked) = self.take_in_flight(index, slot);
+        let reason = spent(entry.attempts);
+        self.dead_letter(ctx, index, entry, reason);
+        blocked
+    }
+
+    /// Delivers again; gives the subscription that has room instead, if it had none.
+    fn retry(&mut self, ctx: &mut Context<'_>, index: usize, slot: usize) -> Option<usize> {
         let in_flight = &self.queues[index].in_flight[slot];
         if is_expired(&in_flight.entry, ctx.now.wall_ms) {
-            let entry = self.take_in_flight(index, slot);
-            return self.expire(ctx, index, entry);
+            let (entry, blocked) = self.take_in_flight(index, slot);
+            self.expire(ctx, index, entry);
+            return blocked;
         }
         let sub = in_flight.sub;
-        let ack_timeout_ms = self.subs.get(sub).and_then(|sub| sub.spec.ack_timeout_ms);
+        let spec = &self.subs[sub].spec;
+        if in_flight.entry.attempts >= spec.retry.attempts() {
+            return self.give_up(ctx, index, slot);
+        }
+        let ack_timeout_ms = ack_timeout(ctx.config, spec.ack_timeout_ms);
         let stalled = self
             .sessions
             .get(&in_flight.session)
@@ -321,13 +367,10 @@ impl Realm {
         let in_flight = &mut self.queues[index].in_flight[slot];
         if stalled {
             in_flight.due_ms = ctx.now.mono_ms + STALLED_RETRY_MS;
-            return;
+            return None;
         }
         in_flight.retrying = false;
-        in_flight.due_ms = ctx
-            .now
-            .mono_ms
-            .saturating_add(ack_timeout_ms.unwrap_or(ctx.config.ack_timeout_ms));
+        in_flight.due_ms = ctx.now.mono_ms.saturating_add(ack_timeout_ms);
         in_flight.entry.attempts += 1;
         let entry = in_flight.entry.clone();
         self.store_attempts(ctx, index, &entry);
@@ -340,7 +383,17 @@ impl Realm {
                 attempt: entry.attempts,
             }),
         );
+        None
     }
+}
+
+/// The time for an acknowledgement; never none, or a message could use up its attempts in one moment.
+fn ack_timeout(config: &Config, wanted_ms: Option<u64>) -> u64 {
+    wanted_ms.unwrap_or(config.ack_timeout_ms).max(1)
+}
+
+fn spent(attempts: u32) -> String {
+    format!("ack timeout: not acknowledged after {attempts} attempts")
 }
 
 /// Wait of a retry whose session does not keep up.

@@ -2,7 +2,9 @@
 
 pub mod clock;
 mod config;
+mod confirm;
 mod delivery;
+mod eviction;
 mod ids;
 mod input;
 mod output;
@@ -12,7 +14,9 @@ mod realm;
 mod registry;
 mod restore;
 mod route;
+mod settle;
 mod subscribe;
+mod takeover;
 pub mod topics;
 
 use std::sync::Arc;
@@ -117,6 +121,8 @@ pub struct Engine {
     ids: Ids,
     ledger: Ledger,
     sweep_set: bool,
+    /// What was counted in realms that are gone.
+    past: Counters,
 }
 
 impl Engine {
@@ -131,6 +137,7 @@ impl Engine {
             timers: Timers::default(),
             ledger: Ledger::default(),
             sweep_set: false,
+            past: Counters::default(),
         }
     }
 
@@ -177,7 +184,8 @@ impl Engine {
                 }
             }
             Input::Observed { publish } => {
-                if let Some(&index) = self.realm_names.get(OBSERVER_REALM) {
+                let index = self.realm_names.get(OBSERVER_REALM).copied();
+                if let Some(index) = index.filter(|_| publish.reach == Reach::Subscribers) {
                     let (realm, mut ctx) = self.split(index, now, out);
                     realm.observe(&mut ctx, publish);
                 }
@@ -202,13 +210,11 @@ impl Engine {
         realm.is_some_and(|realm| !realm.subs.is_empty())
     }
 
-    /// What has been counted, over all realms of now.
+    /// What has been counted, over all realms.
     pub fn counters(&self) -> Counters {
         self.realms
             .iter()
-            .fold(Counters::default(), |sum, (_, realm)| {
-                sum.plus(&realm.counters)
-            })
+            .fold(self.past, |sum, (_, realm)| sum.plus(&realm.counters))
     }
 
     /// How much is held.
@@ -303,8 +309,13 @@ impl Engine {
         }
         let (realm, mut ctx) = self.split(index, now, out);
         match purpose {
-            Purpose::Enqueue { queue, id, confirm } => {
-                realm.on_enqueued(queue, &id, &publish::enqueued_at(&result));
+            Purpose::Enqueue {
+                queue,
+                id,
+                row,
+                confirm,
+            } => {
+                realm.on_enqueued(queue, (row, &id), &publish::enqueued_at(&result));
                 realm.on_kept(&mut ctx, confirm, result);
             }
             Purpose::Ack {
@@ -313,11 +324,17 @@ impl Engine {
                 session,
                 token,
             } => {
-                realm.on_ack_stored(&mut ctx, queue, (id, session, token), result);
+                realm.on_ack_stored(&mut ctx, &queue, (id, session, token), result);
             }
             Purpose::Fetch { queue, round } => realm.on_page(&mut ctx, queue, round, result),
             Purpose::Purge => realm.on_purged(&mut ctx, result),
             Purpose::Requeue { token } => realm.on_requeued(&mut ctx, token, result),
+            Purpose::Depart { id, departure } => {
+                realm.on_departed(&mut ctx, id, departure, &result);
+            }
+            Purpose::Subscription(name) => {
+                realm.on_subscription_stored(&mut ctx, *name, &result);
+            }
             Purpose::Note => {
                 if result.is_err() {
                     realm.counters.store_failures += 1;
@@ -335,6 +352,12 @@ impl Engine {
                         realm.on_queue_timer(&mut ctx, queue);
                     }
                 }
+                Timer::Settle { realm } => {
+                    if self.realms.contains(realm) {
+                        let (realm, mut ctx) = self.split(realm, now, out);
+                        realm.settle(&mut ctx);
+                    }
+                }
                 Timer::Sweep => self.sweep(now, out),
             }
         }
@@ -348,11 +371,22 @@ impl Engine {
             let (realm, mut ctx) = self.split(index, now, out);
             realm.evict_idle(&mut ctx);
             realm.purge_expired(&mut ctx);
-            if self.realms[index].is_unused() {
-                let name = self.realms.remove(index).name;
-                self.realm_names.remove(&name);
+            // What is under way names the realm by its place, which another may get.
+            if self.realms[index].is_unused() && self.ledger.is_idle(index) {
+                let realm = self.realms.remove(index);
+                self.realm_names.remove(&realm.name);
+                self.past = self.past.plus(&realm.counters);
             }
         }
+        let realms = &self.realms;
+        self.timers.retain(|at_ms, timer| match timer {
+            Timer::Queue { realm, queue } => realms
+                .get(realm)
+                .and_then(|realm| realm.queues.get(queue))
+                .is_some_and(|queue| queue.timer_at == Some(at_ms)),
+            Timer::Settle { realm } => realms.contains(realm),
+            Timer::Sweep => true,
+        });
         self.timers
             .set(now.mono_ms + self.sweep_interval(), Timer::Sweep);
     }
@@ -395,20 +429,9 @@ impl Realm {
         };
         (state.stalled, state.paced, state.burst) = (false, false, 0);
         let mut queues = Vec::new();
-        for consumer in &state.consumers {
-            for sub in &self.consumers[*consumer].subs {
-                queues.extend(self.subs[*sub].queue);
-                let group = self.subs[*sub]
-                    .spec
-                    .group
-                    .as_ref()
-                    .and_then(|group| self.groups.get(group));
-                queues.extend(
-                    group
-                        .into_iter()
-                        .flat_map(|it| &it.members)
-                        .filter_map(|it| self.subs[*it].queue),
-                );
+        for consumer in state.consumers.clone() {
+            for sub in &self.consumers[consumer].subs {
+                queues.extend(self.served_by(*sub));
             }
         }
         queues.sort_unstable();

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::clock::Now;
-use super::config::Config;
+use super::config::{Config, Limits};
 use super::delivery::stored_message;
 use super::input::{Lifetime, Publish, Reach, ReplyToken};
-use super::output::{Delivery, Key, LimitReached, Output, PublishError, Published, Reply};
-use super::queue::Entry;
-use super::realm::{Confirm, Context, Purpose, Realm, any_producer_key, lower, subscription_key};
+use super::output::{Delivery, Key, LimitReached, Output, PublishError, Reply};
+use super::queue::{Backlog, Entry};
+use super::realm::{Context, Purpose, Realm, Session, any_producer_key, lower, subscription_key};
 use super::registry::{check_event, check_name, named};
 use super::route::Route;
 use crate::message::{Message, SessionId};
@@ -48,7 +48,7 @@ impl Realm {
             return;
         }
         self.counters.produced += 1;
-        let route = self.route(&publish, Some(session), ctx.config.limits.max_routes);
+        let route = self.route(&publish, Some(session), &ctx.config.limits);
         let mut publication = self.publication(ctx, &publish, &route);
         if let Some(token) = token {
             publication.confirm = Some(self.open_confirm(ctx, session, token));
@@ -66,7 +66,7 @@ impl Realm {
 
     /// Shows a message of another realm to the observers in this one.
     pub(crate) fn observe(&mut self, ctx: &mut Context<'_>, publish: Publish<'_>) {
-        let route = self.route(&publish, None, ctx.config.limits.max_routes);
+        let route = self.route(&publish, None, &ctx.config.limits);
         let mut publication = self.publication(ctx, &publish, &route);
         self.reach_subscribers(ctx, &mut publication, &route, publish.recipients.as_deref());
     }
@@ -76,28 +76,41 @@ impl Realm {
         &mut self,
         publish: &Publish<'_>,
         session: Option<SessionId>,
-        limit: usize,
+        limits: &Limits,
     ) -> Arc<Route> {
         let producer = named(publish.producer);
-        if let Some(route) = self.routes.find(producer, publish.event) {
+        let known = self.routes.find(producer, publish.event);
+        if let Some(route) = known.filter(|route| route.held || session.is_none()) {
             return route;
         }
         if let Some(session) = session {
-            let held = self
-                .producer_names
-                .get(producer)
-                .is_some_and(|it| self.producers[*it].session.is_some());
-            if !held {
-                let index = self.producer_entry(producer);
-                if let Some(id) = publish.producer_id {
-                    self.producers[index].id = Some(id.into());
-                }
-                self.bind_producer(index, session);
-            }
+            self.register_implicitly(session, producer, publish.producer_id, limits);
         }
         let route = Arc::new(self.build_route(producer, publish.event));
-        self.routes.remember(&route, limit);
+        self.routes.remember(&route, limits.max_routes);
         route
+    }
+
+    /// Who produces under a name that no session holds, holds it; at a limit of names the message goes without.
+    fn register_implicitly(
+        &mut self,
+        session: SessionId,
+        name: &str,
+        id: Option<&str>,
+        limits: &Limits,
+    ) {
+        let known = self.producer_names.get(name).copied();
+        let names = self.sessions.get(&session).map_or(0, Session::names);
+        let held = known.is_some_and(|it| self.producers[it].session.is_some());
+        let no_place = known.is_none() && self.producers.len() >= limits.max_registrations;
+        if held || no_place || names >= limits.max_registrations_per_session {
+            return;
+        }
+        let index = self.producer_entry(name);
+        if let Some(id) = id {
+            self.producers[index].id = Some(id.into());
+        }
+        self.bind_producer(index, session);
     }
 
     fn publication(
@@ -281,17 +294,18 @@ impl Realm {
             expires_at_ms: publication.expires_at_ms,
             attempts: 0,
             stored: keep,
+            row: 0,
         };
         let direct = idle && self.has_room(sub);
         if keep && !direct && super::delivery::is_expired(&entry, ctx.now.wall_ms) {
-            self.counters.expired += 1;
-            return;
+            entry.stored = false;
+            return self.expire(ctx, queue, entry);
         }
         if direct {
             entry.attempts = 1;
         }
         if keep {
-            self.keep(ctx, publication, queue, &entry);
+            self.keep(ctx, publication, queue, &mut entry);
         }
         if direct {
             self.deliver_entry(ctx, queue, sub, entry, true);
@@ -307,8 +321,10 @@ impl Realm {
         ctx: &mut Context<'_>,
         publication: &mut Publication,
         queue: usize,
-        entry: &Entry,
+        entry: &mut Entry,
     ) {
+        self.rows += 1;
+        entry.row = self.rows;
         publication.queued += 1;
         self.counters.queued += 1;
         self.stored += 1;
@@ -320,6 +336,7 @@ impl Realm {
         let purpose = Purpose::Enqueue {
             queue: reference,
             id: entry.id.clone(),
+            row: entry.row,
             confirm: publication.confirm,
         };
         let row = stored_message(&self.queues[queue], entry.clone());
@@ -330,12 +347,11 @@ impl Realm {
     fn queue_behind(&mut self, ctx: &mut Context<'_>, index: usize) {
         let queue = &mut self.queues[index];
         let tail = queue.tail;
-        let backlog = queue.backlog.get_or_insert_default();
-        if backlog.reading.is_some() {
-            backlog.grown = true;
-        } else if backlog.after < tail {
-            backlog.after = tail;
-        }
+        let backlog = queue.backlog.get_or_insert(Backlog {
+            after: tail,
+            ..Backlog::default()
+        });
+        backlog.grown = true;
         self.pump(ctx, index);
     }
 
@@ -409,67 +425,6 @@ impl Realm {
             }
         }
     }
-
-    fn open_confirm(
-        &mut self,
-        ctx: &mut Context<'_>,
-        session: SessionId,
-        token: ReplyToken,
-    ) -> usize {
-        let id = ctx.ids.next(ctx.now.wall_ms);
-        // One part is the publishing itself, so that early results cannot close it.
-        self.confirms.insert(Confirm {
-            session,
-            token,
-            id,
-            routed: 0,
-            queued: 0,
-            waiting: 1,
-            error: None,
-        })
-    }
-
-    /// One part of a publication is done; with the last one the producer is answered.
-    fn close_confirm(&mut self, ctx: &mut Context<'_>, index: usize) {
-        let confirm = &mut self.confirms[index];
-        confirm.waiting -= 1;
-        if confirm.waiting > 0 {
-            return;
-        }
-        let confirm = self.confirms.remove(index);
-        let result = match confirm.error {
-            Some(error) => Err(error),
-            None => Ok(Published {
-                id: confirm.id,
-                routed: confirm.routed,
-                queued: confirm.queued,
-            }),
-        };
-        let (session, token) = (confirm.session, Some(confirm.token));
-        ctx.out.push(Output::Reply {
-            session,
-            token,
-            reply: Reply::Published(result),
-        });
-    }
-
-    /// The result of keeping one copy.
-    pub(crate) fn on_kept(
-        &mut self,
-        ctx: &mut Context<'_>,
-        confirm: Option<usize>,
-        result: StoreResult,
-    ) {
-        if let Err(error) = result {
-            self.counters.store_failures += 1;
-            if let Some(confirm) = confirm {
-                self.confirms[confirm].error = Some(error.into());
-            }
-        }
-        if let Some(confirm) = confirm {
-            self.close_confirm(ctx, confirm);
-        }
-    }
 }
 
 /// The position that a successful enqueue gives.
@@ -483,6 +438,12 @@ pub(crate) fn enqueued_at(result: &StoreResult) -> Result<crate::store::Position
 fn check_publish(config: &Config, publish: &Publish<'_>) -> Result<(), LimitReached> {
     check_name(&config.limits, publish.producer)?;
     check_name(&config.limits, publish.producer_id.unwrap_or_default())?;
+    for name in publish.recipients.iter().flatten() {
+        check_name(&config.limits, name)?;
+    }
+    if let Reach::Group(name) = publish.reach {
+        check_name(&config.limits, name)?;
+    }
     check_event(&config.limits, publish.event)
 }
 

@@ -42,6 +42,12 @@ pub(crate) struct Queue {
     pub(crate) timer_at: Option<u64>,
     /// Number of the last publication it took.
     pub(crate) last_publication: u64,
+    /// Number of the last row that the store answered for.
+    pub(crate) answered: u64,
+    /// Rows that were done with before the store answered for them.
+    pub(crate) settled: HashSet<u64>,
+    /// The store may hold rows that are not counted.
+    pub(crate) doubtful: bool,
 }
 
 /// A message in memory.
@@ -53,6 +59,8 @@ pub(crate) struct Entry {
     pub(crate) expires_at_ms: Option<u64>,
     pub(crate) attempts: u32,
     pub(crate) stored: bool,
+    /// Number of its row in the realm; 0 if it was read from the store.
+    pub(crate) row: u64,
 }
 
 /// A delivery that waits for its acknowledgement, or for its retry.
@@ -88,7 +96,7 @@ impl Queue {
         self.backlog.is_none() && self.ready.is_empty()
     }
 
-    fn is_unused(&self) -> bool {
+    pub(crate) fn is_unused(&self) -> bool {
         self.subs.is_empty() && self.stored == 0 && self.in_flight.is_empty()
     }
 
@@ -116,7 +124,7 @@ impl Queue {
 
     /// Forgets what is in memory of the store, to read it again from the start; what is in flight stays.
     pub(crate) fn rescan(&mut self) {
-        if self.stored == 0 {
+        if self.stored == 0 && !self.doubtful {
             self.backlog = None;
         } else {
             self.backlog = Some(Backlog::default());
@@ -134,19 +142,13 @@ impl Realm {
         }
     }
 
-    pub(crate) fn queue_by_ref(&mut self, wanted: QueueRef) -> Option<&mut Queue> {
-        self.queues
-            .get_mut(wanted.index)
-            .filter(|queue| queue.unique == wanted.unique)
+    pub(crate) fn find_queue(&self, key: &Arc<str>, consumer: &Arc<str>) -> Option<usize> {
+        self.queue_names.get(key)?.get(consumer).copied()
     }
 
     /// The queue of a name, made if there is none.
     pub(crate) fn queue_named(&mut self, key: &Arc<str>, consumer: &Arc<str>) -> usize {
-        if let Some(&index) = self
-            .queue_names
-            .get(key)
-            .and_then(|consumers| consumers.get(consumer))
-        {
+        if let Some(index) = self.find_queue(key, consumer) {
             return index;
         }
         let unique = self.next_order;
@@ -166,6 +168,9 @@ impl Realm {
             tail: Position::default(),
             timer_at: None,
             last_publication: u64::MAX,
+            answered: 0,
+            settled: HashSet::new(),
+            doubtful: false,
         });
         self.queue_names
             .entry(key.clone())
@@ -192,175 +197,6 @@ impl Realm {
         index
     }
 
-    /// A subscription is there, or changed, or its consumer came online: it takes what waits for it.
-    pub(crate) fn revive(&mut self, ctx: &mut Context<'_>, sub: usize) {
-        let spec = &self.subs[sub].spec;
-        let (wants_queue, group) = (spec.ack || spec.durable, spec.group.clone());
-        let waits = self
-            .queue_names
-            .get(&self.subs[sub].key)
-            .is_some_and(|it| it.contains_key(&self.subs[sub].consumer_id));
-        if wants_queue || waits {
-            let queue = self.queue_of(sub);
-            self.queues[queue].group = group.clone();
-            self.refresh_drainers(queue);
-            self.pump(ctx, queue);
-        }
-        if let Some(group) = group {
-            self.rebalance(ctx, &group, &self.subs[sub].key.clone());
-        }
-    }
-
-    /// Lets the online members of a group take over the queues of those that are away.
-    pub(crate) fn rebalance(&mut self, ctx: &mut Context<'_>, group: &Arc<str>, key: &Arc<str>) {
-        let Some(members) = self.groups.get(group).map(|group| group.members.clone()) else {
-            return;
-        };
-        let queues: Vec<usize> = members
-            .iter()
-            .filter_map(|member| self.subs[*member].queue)
-            .collect();
-        for queue in queues {
-            if self
-                .queues
-                .get(queue)
-                .is_some_and(|queue| queue.key.key == *key)
-            {
-                self.refresh_drainers(queue);
-                self.pump(ctx, queue);
-            }
-        }
-    }
-
-    /// Who drains: online subscriptions of this identity, else online members of its group with the same key.
-    pub(crate) fn refresh_drainers(&mut self, index: usize) {
-        let queue = &self.queues[index];
-        let online = |sub: &usize| self.consumers[self.subs[*sub].consumer].session.is_some();
-        let mut drainers: Vec<usize> = queue.subs.iter().copied().filter(online).collect();
-        if drainers.is_empty()
-            && let Some(group) = queue
-                .group
-                .as_ref()
-                .and_then(|group| self.groups.get(group))
-        {
-            let same_key = |sub: &usize| self.subs[*sub].key == queue.key.key;
-            drainers = group
-                .members
-                .iter()
-                .copied()
-                .filter(same_key)
-                .filter(online)
-                .collect();
-        }
-        self.queues[index].drainers = drainers;
-    }
-
-    /// A subscription ends or changes its identity: what it has in hand goes back.
-    pub(crate) fn leave_queue(&mut self, ctx: &mut Context<'_>, sub: usize) {
-        let Some(index) = self.subs[sub].queue.take() else {
-            return;
-        };
-        self.queues[index].subs.retain(|kept| *kept != sub);
-        self.release(ctx, |in_flight| in_flight.sub == sub, index);
-        self.drop_if_unused(index);
-        self.routes.invalidate();
-    }
-
-    pub(crate) fn drop_if_unused(&mut self, index: usize) {
-        let Some(queue) = self.queues.get(index).filter(|queue| queue.is_unused()) else {
-            return;
-        };
-        let key = queue.key.clone();
-        self.queues.remove(index);
-        if let Some(consumers) = self.queue_names.get_mut(&key.key) {
-            consumers.remove(&key.consumer);
-            if consumers.is_empty() {
-                self.queue_names.remove(&key.key);
-            }
-        }
-    }
-
-    /// Everything that a gone session had in hand is free at once, for whoever drains now.
-    pub(crate) fn release_session(
-        &mut self,
-        ctx: &mut Context<'_>,
-        session: SessionId,
-        consumers: &[usize],
-    ) {
-        let mut concerned: Vec<usize> = Vec::new();
-        let mut groups: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-        for consumer in consumers
-            .iter()
-            .filter(|consumer| self.consumers[**consumer].session.is_none())
-        {
-            for index in self.consumers[*consumer].subs.clone() {
-                let sub = &self.subs[index];
-                if sub.spec.durable {
-                    self.save_subscription(ctx, index, Some(ctx.now.wall_ms));
-                }
-                concerned.extend(sub.queue);
-                if let Some(group) = &sub.spec.group {
-                    groups.push((group.clone(), sub.key.clone()));
-                }
-            }
-        }
-        // Queues of others that this session had taken over.
-        for (group, key) in groups {
-            let members = self
-                .groups
-                .get(&group)
-                .map(|group| group.members.as_slice())
-                .unwrap_or_default();
-            let of_key = members
-                .iter()
-                .filter_map(|it| self.subs[*it].queue)
-                .filter(|it| self.queues[*it].key.key == key);
-            concerned.extend(of_key);
-        }
-        concerned.sort_unstable();
-        concerned.dedup();
-        for queue in concerned {
-            if self.queues.contains(queue) {
-                self.release(ctx, |in_flight| in_flight.session == session, queue);
-            }
-        }
-    }
-
-    /// Takes deliveries back. With a drainer left they come first again; else the store keeps those it has.
-    fn release(&mut self, ctx: &mut Context<'_>, which: impl Fn(&InFlight) -> bool, index: usize) {
-        self.refresh_drainers(index);
-        let queue = &mut self.queues[index];
-        let slots: Vec<usize> = queue
-            .in_flight
-            .iter()
-            .filter(|(_, it)| which(it))
-            .map(|(slot, _)| slot)
-            .collect();
-        let mut taken: Vec<InFlight> = slots
-            .into_iter()
-            .map(|slot| queue.in_flight.remove(slot))
-            .collect();
-        taken.sort_unstable_by_key(|in_flight| in_flight.order);
-        for in_flight in &taken {
-            self.tracked.remove(&in_flight.entry.id);
-            if let Some(sub) = self.subs.get_mut(in_flight.sub) {
-                sub.in_flight = sub.in_flight.saturating_sub(1);
-            }
-        }
-        let queue = &mut self.queues[index];
-        if queue.drainers.is_empty() {
-            queue.ready.clear();
-            queue.rescan();
-            return;
-        }
-        for in_flight in taken.into_iter().rev() {
-            queue.pass(&in_flight.entry.id);
-            queue.ready_bytes += in_flight.entry.message.size();
-            queue.ready.push_front(in_flight.entry);
-        }
-        self.pump(ctx, index);
-    }
-
     /// A subscription can take one more message now.
     pub(crate) fn has_room(&self, sub: usize) -> bool {
         let sub = &self.subs[sub];
@@ -372,7 +208,7 @@ impl Realm {
             && (!sub.spec.ack || sub.in_flight < self.window(sub.spec.prefetch))
     }
 
-    fn window(&self, prefetch: Option<u32>) -> u32 {
+    pub(crate) fn window(&self, prefetch: Option<u32>) -> u32 {
         match prefetch.unwrap_or(self.default_prefetch) {
             0 => u32::MAX,
             prefetch => prefetch,
@@ -411,12 +247,22 @@ impl Realm {
         self.retire_plain(index);
     }
 
+    /// Room was made for a subscription whose window was full: all that it serves goes on.
+    pub(crate) fn pump_all_of(&mut self, ctx: &mut Context<'_>, sub: usize) {
+        if self.subs.contains(sub) {
+            for queue in self.served_by(sub) {
+                self.pump(ctx, queue);
+            }
+        }
+    }
+
     /// A subscription without state that has caught up needs its queue no longer.
     fn retire_plain(&mut self, index: usize) {
-        let queue = &self.queues[index];
-        if queue.stored > 0 || !queue.in_flight.is_empty() {
+        if !self.queues[index].in_flight.is_empty() {
             return;
         }
+        self.recount(index);
+        let queue = &self.queues[index];
         let plain = |sub: &usize| !self.subs[*sub].spec.ack && !self.subs[*sub].spec.durable;
         let leaving: Vec<usize> = queue.subs.iter().copied().filter(plain).collect();
         for sub in &leaving {
@@ -425,6 +271,17 @@ impl Realm {
             self.routes.invalidate();
         }
         self.drop_if_unused(index);
+    }
+
+    /// A queue that is current holds in memory all that is stored of it.
+    fn recount(&mut self, index: usize) {
+        let queue = &mut self.queues[index];
+        let in_flight = queue.in_flight.iter().map(|(_, it)| &it.entry);
+        let known = in_flight.chain(&queue.ready).filter(|entry| entry.stored);
+        let rows = known.count() as u64;
+        self.stored = self.stored.saturating_sub(queue.stored) + rows;
+        queue.stored = rows;
+        queue.doubtful = false;
     }
 
     fn count_burst(&mut self, ctx: &mut Context<'_>, id: SessionId, size: usize) {
@@ -501,6 +358,7 @@ impl Realm {
             exhausted,
         }) = result
         else {
+            self.counters.store_failures += 1;
             backlog.not_before_ms = ctx.now.mono_ms + FETCH_RETRY_MS;
             self.arm(ctx, index, ctx.now.mono_ms + FETCH_RETRY_MS);
             return;
@@ -515,9 +373,13 @@ impl Realm {
             queue.backlog = None;
         }
         for message in messages {
-            if !passed.contains(&message.id) && !self.tracked.contains_key(&message.id) {
+            let known = passed.contains(&message.id) || self.tracked.contains_key(&message.id);
+            if !known && !self.unsettled.holds(&message.id) {
                 queue.push_ready(Entry::from(message));
             }
+        }
+        if current {
+            self.recount(index);
         }
         self.pump(ctx, index);
     }
@@ -567,6 +429,7 @@ impl From<StoredMessage> for Entry {
             expires_at_ms: stored.expires_at_ms,
             attempts: stored.attempts,
             stored: true,
+            row: 0,
         }
     }
 }

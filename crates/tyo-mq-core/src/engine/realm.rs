@@ -13,10 +13,11 @@ use super::input::{Lifetime, RealmPolicy, ReplyToken, StoreToken, SubscriptionSp
 use super::output::{Key, Output, PublishError};
 use super::queue::Queue;
 use super::route::Routes;
+use super::settle::{Departure, SubscriptionName, Unsettled};
 use super::topics::TopicTree;
 use super::{ANY_PRODUCER_KEY, Counters};
 use crate::message::{MessageId, SessionId};
-use crate::store::StoreOp;
+use crate::store::{QueueKey, StoreOp};
 
 /// The unit of isolation. Every index lives and dies with it.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Realm {
     pub(crate) sessions: HashMap<SessionId, Session>,
     pub(crate) producers: Slab<Producer>,
     pub(crate) producer_names: HashMap<Arc<str>, usize>,
+    /// Producers by their name in lower case.
+    pub(crate) producer_folds: HashMap<Arc<str>, Vec<usize>>,
     pub(crate) consumers: Slab<Consumer>,
     pub(crate) consumer_names: HashMap<Arc<str>, usize>,
     pub(crate) subs: Slab<Subscription>,
@@ -45,6 +48,11 @@ pub(crate) struct Realm {
     pub(crate) confirms: Slab<Confirm>,
     /// Messages in the store.
     pub(crate) stored: u64,
+    /// Rows given to the store since the start.
+    pub(crate) rows: u64,
+    /// The look for expired messages that is under way.
+    pub(crate) purge: Option<Purge>,
+    pub(crate) unsettled: Unsettled,
     /// Window of subscriptions that name none.
     pub(crate) default_prefetch: u32,
     pub(crate) publications: u64,
@@ -65,6 +73,13 @@ pub(crate) struct Session {
     pub(crate) paced: bool,
     /// Bytes that replays sent since the last `Drained`.
     pub(crate) burst: usize,
+}
+
+impl Session {
+    /// How many names it holds.
+    pub(crate) fn names(&self) -> usize {
+        self.producers.len() + self.consumers.len()
+    }
 }
 
 /// A producer name.
@@ -88,7 +103,17 @@ pub(crate) struct Consumer {
     pub(crate) id: Arc<str>,
     pub(crate) session: Option<SessionId>,
     pub(crate) offline_since_ms: u64,
+    /// How long it had been away when the broker started.
+    pub(crate) away_before_ms: u64,
     pub(crate) subs: Vec<usize>,
+}
+
+impl Consumer {
+    /// How long it has been away, if it is.
+    pub(crate) fn away_ms(&self, now: Now) -> u64 {
+        let here_ms = now.mono_ms.saturating_sub(self.offline_since_ms);
+        here_ms.saturating_add(self.away_before_ms)
+    }
 }
 
 /// One subscription: identified by its key and its consumer's name.
@@ -102,6 +127,8 @@ pub(crate) struct Subscription {
     pub(crate) spec: SubscriptionSpec,
     /// The producer has been told.
     pub(crate) announced: bool,
+    /// The consumer is back but has not subscribed: it takes what waits from this moment on.
+    pub(crate) resume_at_ms: Option<u64>,
     pub(crate) queue: Option<usize>,
     pub(crate) in_flight: u32,
     /// Order of arrival in the realm.
@@ -165,6 +192,8 @@ impl Context<'_> {
 pub(crate) struct Ledger {
     next: u64,
     open: HashMap<StoreToken, (usize, Purpose)>,
+    /// How many are of each realm.
+    by_realm: HashMap<usize, usize>,
 }
 
 impl Ledger {
@@ -172,11 +201,24 @@ impl Ledger {
         let token = StoreToken(self.next);
         self.next += 1;
         self.open.insert(token, (realm, purpose));
+        *self.by_realm.entry(realm).or_default() += 1;
         token
     }
 
     pub(crate) fn close(&mut self, token: StoreToken) -> Option<(usize, Purpose)> {
-        self.open.remove(&token)
+        let closed = self.open.remove(&token)?;
+        if let Some(count) = self.by_realm.get_mut(&closed.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_realm.remove(&closed.0);
+            }
+        }
+        Some(closed)
+    }
+
+    /// Nothing of this realm is under way.
+    pub(crate) fn is_idle(&self, realm: usize) -> bool {
+        !self.by_realm.contains_key(&realm)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -191,11 +233,12 @@ pub(crate) enum Purpose {
     Enqueue {
         queue: QueueRef,
         id: MessageId,
+        row: u64,
         confirm: Option<usize>,
     },
     /// An acknowledged message was to be forgotten.
     Ack {
-        queue: QueueRef,
+        queue: Arc<QueueKey>,
         id: MessageId,
         session: SessionId,
         token: Option<ReplyToken>,
@@ -206,8 +249,23 @@ pub(crate) enum Purpose {
     Purge,
     /// A dead letter goes back.
     Requeue { token: Option<ReplyToken> },
+    /// A message that is done with was to leave its queue.
+    Depart { id: MessageId, departure: Departure },
+    /// A durable subscription was to be kept or forgotten.
+    Subscription(Box<SubscriptionName>),
     /// Nothing depends on it.
     Note,
+}
+
+/// A look for expired messages.
+#[derive(Debug)]
+pub(crate) struct Purge {
+    /// The wall clock that it goes by.
+    pub(crate) now_ms: u64,
+    /// The last row given to the store before.
+    pub(crate) rows: u64,
+    /// How many of those that it finds were done with meanwhile, by the unique number of their queue.
+    pub(crate) settled: HashMap<u64, u64>,
 }
 
 /// A queue that may be gone when the reference is used.
@@ -226,6 +284,7 @@ impl Realm {
             sessions: HashMap::new(),
             producers: Slab::new(),
             producer_names: HashMap::new(),
+            producer_folds: HashMap::new(),
             consumers: Slab::new(),
             consumer_names: HashMap::new(),
             subs: Slab::new(),
@@ -239,6 +298,9 @@ impl Realm {
             tracked: HashMap::new(),
             confirms: Slab::new(),
             stored: 0,
+            rows: 0,
+            purge: None,
+            unsettled: Unsettled::default(),
             default_prefetch,
             publications: 0,
             routes: Routes::default(),
@@ -254,6 +316,7 @@ impl Realm {
             && self.consumers.is_empty()
             && self.queues.is_empty()
             && self.confirms.is_empty()
+            && self.unsettled.is_empty()
             && self.policy == RealmPolicy::default()
     }
 

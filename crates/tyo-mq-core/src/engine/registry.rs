@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::clock::Now;
 use super::config::Limits;
 use super::input::{Lifetime, RegisterConsumer, RegisterProducer};
 use super::output::{LimitReached, Notice, Output, RefusedRegistration};
@@ -33,7 +32,9 @@ impl Realm {
         ask: RegisterProducer<'_>,
     ) {
         let name = named(ask.name);
-        if self.refuses(ctx, session, name, ask.id, self.producers.len()) {
+        let known = self.producer_names.contains_key(name);
+        let entries = if known { 0 } else { self.producers.len() };
+        if self.refuses(ctx, session, name, ask.id, entries) {
             return;
         }
         let Some(socket) = self
@@ -46,6 +47,7 @@ impl Realm {
         let id: Arc<str> = ask.id.map_or_else(|| socket.clone(), Arc::from);
         let index = self.producer_entry(name);
         let producer = &mut self.producers[index];
+        let fresh = producer.id.is_none();
         let replaced = producer.id.as_ref().is_some_and(|old| *old != id);
         let previous = producer.session.filter(|old| replaced && *old != session);
         producer.id = Some(id);
@@ -62,7 +64,7 @@ impl Realm {
             });
         }
         self.bind_producer(index, session);
-        self.introduce_producer(ctx, index, &socket, replaced);
+        self.introduce_producer(ctx, index, &socket, fresh || replaced);
     }
 
     /// The entry of a name, made if there is none.
@@ -79,6 +81,8 @@ impl Realm {
             default_ttl: Lifetime::Unset,
             audience: BTreeMap::new(),
         });
+        let fold: Arc<str> = lower(&name).into();
+        self.producer_folds.entry(fold).or_default().push(index);
         self.producer_names.insert(name, index);
         index
     }
@@ -183,7 +187,9 @@ impl Realm {
         ask: RegisterConsumer<'_>,
     ) {
         let name = named(ask.name);
-        if self.refuses(ctx, session, name, ask.id, self.consumers.len()) {
+        let known = self.consumer_names.contains_key(name);
+        let entries = if known { 0 } else { self.consumers.len() };
+        if self.refuses(ctx, session, name, ask.id, entries) {
             return;
         }
         let holder = self
@@ -241,7 +247,8 @@ impl Realm {
             self.sessions.get_mut(&session)?.consumers.push(index);
             self.routes.invalidate();
             for sub in self.consumers[index].subs.clone() {
-                self.revive(ctx, sub);
+                self.save_subscription(ctx, sub);
+                self.resume(ctx, sub);
             }
         }
         Some(index)
@@ -257,6 +264,7 @@ impl Realm {
             id,
             session: None,
             offline_since_ms: 0,
+            away_before_ms: 0,
             subs: Vec::new(),
         };
         let index = self.consumers.insert(consumer);
@@ -271,21 +279,18 @@ impl Realm {
         for sub in &self.consumers[consumer].subs {
             let sub = &self.subs[*sub];
             if seen.insert(sub.producer_lower.clone()) {
-                found.extend(self.producers_named(&sub.producer_lower, &sub.spec.producer));
+                found.extend_from_slice(self.producers_named(&sub.producer_lower));
             }
         }
         found
     }
 
-    /// Producer entries that a subscription's producer name stands for: as written, or as it is in lower case.
-    pub(crate) fn producers_named(&self, lower: &str, name: &str) -> Vec<usize> {
-        let exact = self.producer_names.get(name).copied();
-        let folded = self
-            .producer_names
+    /// Producers that a subscription's producer name stands for, given in lower case.
+    pub(crate) fn producers_named(&self, lower: &str) -> &[usize] {
+        self.producer_folds
             .get(lower)
-            .copied()
-            .filter(|index| Some(*index) != exact);
-        exact.into_iter().chain(folded).collect()
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     /// Everything that a session held is offline; whom it concerns is told. Only its own entries are touched.
@@ -352,6 +357,7 @@ impl Realm {
         }
         self.consumers[index].session = None;
         self.consumers[index].offline_since_ms = ctx.now.mono_ms;
+        self.consumers[index].away_before_ms = 0;
         let consumer = self.consumers[index].name.clone();
         for producer in self.producers_of(index) {
             let producer = &self.producers[producer];
@@ -372,53 +378,6 @@ impl Realm {
         }
     }
 
-    /// Forgets what has been offline for long, but no durable subscription before its time.
-    pub(crate) fn evict_idle(&mut self, ctx: &mut Context<'_>) {
-        let idle_ms = ctx.config.idle_eviction.map(|eviction| eviction.ttl_ms);
-        let durable_ms = ctx.config.durable_subscription_ttl_ms;
-        let is_over = |since: u64, ttl: Option<u64>, now: Now| {
-            ttl.is_some_and(|ttl| now.mono_ms >= since + ttl)
-        };
-        for index in 0..self.consumers.capacity() {
-            let Some(consumer) = self
-                .consumers
-                .get(index)
-                .filter(|consumer| consumer.session.is_none())
-            else {
-                continue;
-            };
-            let since = consumer.offline_since_ms;
-            for sub in consumer.subs.clone() {
-                let ttl = if self.subs[sub].spec.durable {
-                    durable_ms
-                } else {
-                    idle_ms
-                };
-                if is_over(since, ttl, ctx.now) {
-                    self.remove_subscription(ctx, sub);
-                }
-            }
-            if self.consumers[index].subs.is_empty() && is_over(since, idle_ms, ctx.now) {
-                let name = self.consumers.remove(index).name;
-                self.consumer_names.remove(&name);
-            }
-        }
-        for index in 0..self.producers.capacity() {
-            let Some(producer) = self
-                .producers
-                .get(index)
-                .filter(|producer| producer.session.is_none())
-            else {
-                continue;
-            };
-            if is_over(producer.offline_since_ms, idle_ms, ctx.now) {
-                let name = self.producers.remove(index).name;
-                self.producer_names.remove(&name);
-                self.routes.invalidate();
-            }
-        }
-    }
-
     /// Answers and ends a session that may not register; true if it may not.
     fn refuses(
         &self,
@@ -429,10 +388,7 @@ impl Realm {
         entries: usize,
     ) -> bool {
         let limits = &ctx.config.limits;
-        let held = self
-            .sessions
-            .get(&session)
-            .map_or(0, |state| state.producers.len() + state.consumers.len());
+        let held = self.sessions.get(&session).map_or(0, Session::names);
         let limit = check_name(limits, name)
             .and_then(|()| check_name(limits, id.unwrap_or_default()))
             .and_then(|()| {

@@ -1,11 +1,14 @@
 //! What meets the store outside of the message path: start, expiry sweeps, dead letters going back.
 
+use hashbrown::HashMap;
+
 use super::Engine;
 use super::clock::Now;
+use super::delivery::is_expired;
 use super::input::ReplyToken;
 use super::output::Output;
 use super::queue::Backlog;
-use super::realm::{Context, Purpose, Realm};
+use super::realm::{Context, Purge, Purpose, Realm};
 use crate::message::MessageId;
 use crate::store::{DurableSubscription, QueueKey, Snapshot, StoreOp, StoreReply, StoreResult};
 
@@ -52,25 +55,28 @@ impl Realm {
         let consumer = match self.consumer_names.get(&subscription.consumer_name) {
             Some(&index) => index,
             None => {
-                let index = self.insert_consumer(
-                    subscription.consumer_name,
-                    subscription.queue.consumer.clone(),
-                );
-                // An age that the clocks cannot tell is taken as none: nothing is forgotten too early.
-                let away_ms = subscription
-                    .offline_since_ms
-                    .map_or(0, |since| ctx.now.wall_ms.saturating_sub(since));
-                self.consumers[index].offline_since_ms = ctx.now.mono_ms.saturating_sub(away_ms);
+                let id = subscription.queue.consumer.clone();
+                let index = self.insert_consumer(subscription.consumer_name, id);
+                self.consumers[index].offline_since_ms = ctx.now.mono_ms;
+                self.consumers[index].away_before_ms = u64::MAX;
                 index
             }
         };
-        let sub = self.put_subscription(
+        // An age that the clocks cannot tell is taken as none: nothing is forgotten too early.
+        let since_ms = subscription.offline_since_ms;
+        let away_ms = since_ms.map_or(0, |since| ctx.now.wall_ms.saturating_sub(since));
+        let known_ms = self.consumers[consumer].away_before_ms;
+        self.consumers[consumer].away_before_ms = known_ms.min(away_ms);
+        let (sub, _) = self.put_subscription(
             ctx,
             consumer,
             subscription.queue.consumer,
             subscription.spec,
         );
         self.queue_of(sub);
+        if since_ms.is_none() {
+            self.save_subscription(ctx, sub);
+        }
     }
 
     fn restore_queue(&mut self, key: &QueueKey, count: u64) {
@@ -82,7 +88,12 @@ impl Realm {
     }
 
     pub(crate) fn purge_expired(&mut self, ctx: &mut Context<'_>) {
-        if self.stored > 0 {
+        if self.stored > 0 && self.purge.is_none() {
+            self.purge = Some(Purge {
+                now_ms: ctx.now.wall_ms,
+                rows: self.rows,
+                settled: HashMap::new(),
+            });
             let op = StoreOp::PurgeExpired {
                 realm: self.name.clone(),
                 now_ms: ctx.now.wall_ms,
@@ -94,29 +105,35 @@ impl Realm {
 
     /// The store forgot expired messages: those in memory expire when their turn comes, and are not counted twice.
     pub(crate) fn on_purged(&mut self, ctx: &mut Context<'_>, result: StoreResult) {
-        let Ok(StoreReply::Purged(queues)) = result else {
+        let (Some(purge), Ok(StoreReply::Purged(queues))) = (self.purge.take(), result) else {
             self.counters.store_failures += 1;
             return;
         };
         for (key, rows) in queues {
-            let Some(&index) = self
-                .queue_names
-                .get(&key.key)
-                .and_then(|it| it.get(&key.consumer))
-            else {
+            let Some(index) = self.find_queue(&key.key, &key.consumer) else {
                 continue;
             };
-            let now_ms = ctx.now.wall_ms;
             let queue = &mut self.queues[index];
-            let in_memory = queue
-                .in_flight
-                .iter_mut()
-                .map(|(_, it)| &mut it.entry)
-                .chain(&mut queue.ready);
-            for entry in in_memory.filter(|entry| super::delivery::is_expired(entry, now_ms)) {
-                entry.stored = false;
+            let settled = purge
+                .settled
+                .get(&queue.unique)
+                .copied()
+                .unwrap_or_default();
+            let rows = rows.saturating_sub(settled);
+            let in_flight = queue.in_flight.iter_mut().map(|(_, it)| &mut it.entry);
+            let mut in_memory = 0;
+            for entry in in_flight.chain(&mut queue.ready) {
+                let purged = entry.row <= purge.rows && is_expired(entry, purge.now_ms);
+                if entry.stored && purged {
+                    entry.stored = false;
+                    in_memory += 1;
+                }
             }
-            self.counters.expired += rows;
+            let gone = rows.saturating_sub(in_memory);
+            self.counters.expired += gone;
+            if ctx.config.expired_to_dlq {
+                self.counters.dead_lettered += gone;
+            }
             self.uncount(index, rows);
             self.pump(ctx, index);
             self.drop_if_unused(index);
@@ -152,7 +169,7 @@ impl Realm {
     }
 
     /// Subscriptions without a queue of their own join the one that has just got a message.
-    fn attach_waiting(&mut self, key: &QueueKey) {
+    pub(crate) fn attach_waiting(&mut self, key: &QueueKey) {
         let named = self.by_key.get(&key.key).into_iter().flatten();
         let producer = key.key.strip_suffix("-tm-all").unwrap_or_default();
         let all = self.all_events.get(producer).into_iter().flatten();

@@ -16,6 +16,8 @@ pub(crate) struct Route {
     /// Names shared by all messages of this route.
     pub(crate) event: Arc<str>,
     pub(crate) producer: Arc<str>,
+    /// Some session holds the producer's name.
+    pub(crate) held: bool,
     /// Life of its stored copies if a message names none.
     pub(crate) default_ttl: Lifetime,
     /// Online subscriptions that need no state, by name: whole lists of sessions.
@@ -65,6 +67,7 @@ impl Realm {
         let mut route = Route {
             event: event.into(),
             producer: producer.into(),
+            held: false,
             default_ttl: Lifetime::Unset,
             plain: Vec::new(),
             single: Vec::new(),
@@ -72,6 +75,7 @@ impl Realm {
         };
         if let Some(&index) = self.producer_names.get(producer) {
             route.default_ttl = self.producers[index].default_ttl;
+            route.held = self.producers[index].session.is_some();
         }
         let mut plain: Vec<(Key, Vec<SessionId>)> = Vec::new();
         let mut places: HashMap<Arc<str>, usize> = HashMap::new();
@@ -138,13 +142,17 @@ impl Realm {
     }
 
     /// The member of a group that gets the next message: round robin among those that can take it now, else among
-    /// the online, else among all. Members that acknowledge are preferred by what they have in hand.
+    /// the online, else among the durable, else among all. Members that acknowledge are preferred by what they have in hand.
     pub(crate) fn choose_member(&mut self, group: &Arc<str>, members: &[usize]) -> Option<usize> {
         let with_room = |index: &usize| self.has_room(*index);
         let online = |index: &usize| self.consumers[self.subs[*index].consumer].session.is_some();
         let mut candidates: Vec<usize> = members.iter().copied().filter(with_room).collect();
         if candidates.is_empty() {
             candidates = members.iter().copied().filter(online).collect();
+        }
+        let durable = |index: &usize| self.subs[*index].spec.durable;
+        if candidates.is_empty() {
+            candidates = members.iter().copied().filter(durable).collect();
         }
         if candidates.is_empty() {
             candidates = members.to_vec();

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::ALL_EVENTS;
 use super::config::Limits;
 use super::input::{Subscribe, SubscriptionSpec, Unsubscribe};
 use super::output::{LimitReached, Notice, Output};
-use super::realm::{Context, Purpose, Realm, Subscription, lower, subscription_key};
+use super::realm::{Context, Realm, Session, Subscription, lower, subscription_key};
 use super::registry::{check_event, check_name, named};
+use super::settle::SubscriptionName;
+use super::{ALL_EVENTS, ANY_PRODUCER};
 use crate::message::SessionId;
-use crate::store::{DurableSubscription, QueueKey, StoreOp};
+use crate::store::QueueKey;
 
 impl Realm {
     pub(crate) fn subscribe(
@@ -18,7 +19,7 @@ impl Realm {
         session: SessionId,
         ask: Subscribe<'_>,
     ) {
-        if let Err(limit) = self.check_subscribe(&ctx.config.limits, &ask) {
+        if let Err(limit) = self.check_subscribe(&ctx.config.limits, session, &ask) {
             ctx.out.push(Output::Notify {
                 session,
                 notice: Notice::SubscribeRefused(limit),
@@ -41,54 +42,76 @@ impl Realm {
             },
         };
         let consumer_id: Arc<str> = ask.consumer_id.map_or(socket, Arc::from);
-        let sub = self.put_subscription(ctx, consumer, consumer_id, ask.spec);
+        let (sub, changed) = self.put_subscription(ctx, consumer, consumer_id, ask.spec);
         self.announce_subscription(ctx, sub);
-        self.save_subscription(ctx, sub, None);
-        self.revive(ctx, sub);
+        if changed {
+            self.save_subscription(ctx, sub);
+        }
+        self.claim(ctx, sub);
     }
 
-    fn check_subscribe(&self, limits: &Limits, ask: &Subscribe<'_>) -> Result<(), LimitReached> {
+    fn check_subscribe(
+        &self,
+        limits: &Limits,
+        session: SessionId,
+        ask: &Subscribe<'_>,
+    ) -> Result<(), LimitReached> {
         check_name(limits, ask.consumer)?;
         check_name(limits, ask.id.unwrap_or_default())?;
         check_name(limits, ask.consumer_id.unwrap_or_default())?;
         check_name(limits, &ask.spec.producer)?;
         check_name(limits, ask.spec.group.as_deref().unwrap_or_default())?;
         check_event(limits, &ask.spec.event)?;
-        if self.subs.len() >= limits.max_subscriptions {
+        let known = self.consumer_names.get(named(ask.consumer)).copied();
+        let online = known.is_some_and(|it| self.consumers[it].session.is_some());
+        let key = subscription_key(&ask.spec.producer, event_name(&ask.spec));
+        if self.subs.len() >= limits.max_subscriptions
+            && known.is_none_or(|it| self.subscription_of(it, &key).is_none())
+        {
             return Err(LimitReached("max_subscriptions"));
         }
-        if self.consumers.len() >= limits.max_registrations {
+        let held = self.sessions.get(&session).map_or(0, Session::names);
+        if !online && held >= limits.max_registrations_per_session {
+            return Err(LimitReached("max_registrations_per_session"));
+        }
+        if known.is_none() && self.consumers.len() >= limits.max_registrations {
             return Err(LimitReached("max_registrations"));
         }
         Ok(())
     }
 
-    /// The subscription of (key, consumer), made or replaced.
+    /// The subscription of (key, consumer), made or replaced; and whether that changed anything that is kept.
     pub(crate) fn put_subscription(
         &mut self,
         ctx: &mut Context<'_>,
         consumer: usize,
         consumer_id: Arc<str>,
         mut spec: SubscriptionSpec,
-    ) -> usize {
+    ) -> (usize, bool) {
         if spec.all_events {
             spec.event = ALL_EVENTS.into();
             spec.topic = false;
         }
         let key = subscription_key(&spec.producer, &spec.event);
-        let existing = self.consumers[consumer]
-            .subs
-            .iter()
-            .copied()
-            .find(|sub| *self.subs[*sub].key == *key);
+        let existing = self.subscription_of(consumer, &key);
         self.routes.invalidate();
         match existing {
             Some(index) => {
+                let known = &self.subs[index];
+                let changed = known.spec != spec || known.consumer_id != consumer_id;
                 self.replace_subscription(ctx, index, consumer_id, spec);
-                index
+                (index, changed)
             }
-            None => self.insert_subscription(consumer, key.into(), consumer_id, spec),
+            None => {
+                let index = self.insert_subscription(consumer, key.into(), consumer_id, spec);
+                (index, true)
+            }
         }
+    }
+
+    fn subscription_of(&self, consumer: usize, key: &str) -> Option<usize> {
+        let subs = self.consumers[consumer].subs.iter().copied();
+        subs.into_iter().find(|sub| *self.subs[*sub].key == *key)
     }
 
     fn insert_subscription(
@@ -108,11 +131,19 @@ impl Realm {
             consumer_id,
             spec,
             announced: false,
+            resume_at_ms: None,
             queue: None,
             in_flight: 0,
             order,
         });
         self.consumers[consumer].subs.push(index);
+        self.index_names(index);
+        self.index_options(index);
+        index
+    }
+
+    /// The indexes by key and by producer.
+    fn index_names(&mut self, index: usize) {
         let sub = &self.subs[index];
         let producer = sub.producer_lower.clone();
         if sub.spec.all_events {
@@ -126,8 +157,23 @@ impl Realm {
         if !sub.any_producer() {
             self.by_producer.entry(producer).or_default().push(index);
         }
-        self.index_options(index);
-        index
+    }
+
+    fn unindex_names(&mut self, index: usize) {
+        let sub = &self.subs[index];
+        let indexes = [
+            (&mut self.by_key, &sub.key),
+            (&mut self.all_events, &sub.producer_lower),
+            (&mut self.by_producer, &sub.producer_lower),
+        ];
+        for (map, key) in indexes {
+            if let Some(list) = map.get_mut(key) {
+                list.retain(|kept| *kept != index);
+                if list.is_empty() {
+                    map.remove(key);
+                }
+            }
+        }
     }
 
     /// New options for a known key: what is in flight stays so.
@@ -139,20 +185,44 @@ impl Realm {
         spec: SubscriptionSpec,
     ) {
         self.unindex_options(index);
+        let names = (lower(&spec.producer), lower(&spec.event), spec.all_events);
+        let sub = &self.subs[index];
+        let known = (&*sub.producer_lower, &*sub.event_lower, sub.spec.all_events);
+        let any = (sub.any_producer(), &*spec.producer == ANY_PRODUCER);
+        // Another producer and event may share the key: `a`, `b-c` and `a-b`, `c`.
+        let renamed = (&*names.0, &*names.1, names.2) != known || any.0 != any.1;
+        if renamed {
+            self.unindex_names(index);
+        }
+        let old_group = sub_group_left(&self.subs[index].spec, &spec);
         let sub = &mut self.subs[index];
         let moved = sub.consumer_id != consumer_id;
         let (old_id, was_durable) = (sub.consumer_id.clone(), sub.spec.durable);
+        (sub.producer_lower, sub.event_lower) = (names.0.into(), names.1.into());
         sub.consumer_id = consumer_id;
         sub.spec = spec;
         sub.announced = false;
         let forgotten = was_durable && (moved || !sub.spec.durable);
+        if renamed {
+            self.index_names(index);
+        }
         if forgotten {
-            self.forget_subscription(ctx, index, old_id);
+            let name = self.subscription_name(index, old_id);
+            self.forget_subscription(ctx, name);
         }
         if moved {
             self.leave_queue(ctx, index);
         }
+        if let Some(group) = old_group {
+            self.leave_group(ctx, index, &group);
+        }
         self.index_options(index);
+    }
+
+    fn subscription_name(&self, index: usize, consumer_id: Arc<str>) -> SubscriptionName {
+        let sub = &self.subs[index];
+        let consumer_name = self.consumers[sub.consumer].name.clone();
+        (sub.key.clone(), consumer_id, consumer_name)
     }
 
     /// The indexes that depend on the options of a subscription.
@@ -179,6 +249,10 @@ impl Realm {
             && let Some(group) = self.groups.get_mut(name)
         {
             group.members.retain(|member| *member != index);
+            // The turn of a key goes with its last member.
+            if !group.members.iter().any(|it| self.subs[*it].key == sub.key) {
+                group.turns.remove(&sub.key);
+            }
             if group.members.is_empty() {
                 self.groups.remove(name);
             }
@@ -201,52 +275,12 @@ impl Realm {
             }
             return;
         }
-        for producer in
-            self.producers_named(&sub.producer_lower.clone(), &sub.spec.producer.clone())
-        {
+        for producer in self.producers_named(&sub.producer_lower).to_vec() {
             if self.producers[producer].session.is_some() {
                 self.announce(ctx, producer, consumer, vec![key.clone()]);
                 self.subs[index].announced = true;
             }
         }
-    }
-
-    /// Keeps a durable subscription in the store.
-    pub(crate) fn save_subscription(
-        &self,
-        ctx: &mut Context<'_>,
-        index: usize,
-        offline_since_ms: Option<u64>,
-    ) {
-        let sub = &self.subs[index];
-        if !sub.spec.durable {
-            return;
-        }
-        let subscription = DurableSubscription {
-            queue: self.queue_key(&sub.key, &sub.consumer_id),
-            consumer_name: self.consumers[sub.consumer].name.clone(),
-            spec: sub.spec.clone(),
-            offline_since_ms,
-        };
-        ctx.store(
-            self.index,
-            StoreOp::PutSubscription(Box::new(subscription)),
-            Purpose::Note,
-        );
-    }
-
-    fn forget_subscription(&self, ctx: &mut Context<'_>, index: usize, consumer_id: Arc<str>) {
-        let sub = &self.subs[index];
-        let queue = self.queue_key(&sub.key, &consumer_id);
-        let consumer_name = self.consumers[sub.consumer].name.clone();
-        ctx.store(
-            self.index,
-            StoreOp::RemoveSubscription {
-                queue,
-                consumer_name,
-            },
-            Purpose::Note,
-        );
     }
 
     pub(crate) fn queue_key(&self, key: &Arc<str>, consumer: &Arc<str>) -> QueueKey {
@@ -304,27 +338,34 @@ impl Realm {
 
     pub(crate) fn remove_subscription(&mut self, ctx: &mut Context<'_>, index: usize) {
         if self.subs[index].spec.durable {
-            self.forget_subscription(ctx, index, self.subs[index].consumer_id.clone());
+            let name = self.subscription_name(index, self.subs[index].consumer_id.clone());
+            self.forget_subscription(ctx, name);
         }
-        self.leave_queue(ctx, index);
+        // First no member, so that nothing comes back to it.
         self.unindex_options(index);
+        self.unindex_names(index);
+        self.leave_queue(ctx, index);
+        if let Some(group) = self.subs[index].spec.group.clone() {
+            self.leave_group(ctx, index, &group);
+        }
         self.routes.invalidate();
         let sub = self.subs.remove(index);
-        let indexes = [
-            (&mut self.by_key, &sub.key),
-            (&mut self.all_events, &sub.producer_lower),
-            (&mut self.by_producer, &sub.producer_lower),
-        ];
-        for (map, key) in indexes {
-            if let Some(list) = map.get_mut(key) {
-                list.retain(|kept| *kept != index);
-                if list.is_empty() {
-                    map.remove(key);
-                }
-            }
-        }
         if let Some(consumer) = self.consumers.get_mut(sub.consumer) {
             consumer.subs.retain(|kept| *kept != index);
         }
     }
+}
+
+/// The event that stands in the key.
+fn event_name(spec: &SubscriptionSpec) -> &str {
+    if spec.all_events {
+        ALL_EVENTS
+    } else {
+        &spec.event
+    }
+}
+
+/// The group that new options leave.
+fn sub_group_left(old: &SubscriptionSpec, new: &SubscriptionSpec) -> Option<Arc<str>> {
+    old.group.clone().filter(|_| old.group != new.group)
 }
