@@ -4,7 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::engine::{Delivery, Notice, Reply, ReplyToken};
+use super::clock::Clock;
+use crate::engine::{Delivery, Notice, Now, Reply, ReplyToken};
 
 /// The receiving end of a session. Its methods are called with the shard locked, but for [`flush`](Self::flush),
 /// and must neither block nor call the broker.
@@ -69,6 +70,8 @@ pub(crate) struct Sink {
 #[derive(Default)]
 pub struct Flushes {
     sinks: Vec<Arc<Sink>>,
+    /// The moment of this batch: the clocks are asked once for all its commands.
+    now: Option<Now>,
 }
 
 impl Flushes {
@@ -84,8 +87,13 @@ impl Flushes {
         }
     }
 
-    /// Starts writing everywhere.
+    pub(crate) fn now(&mut self, clock: Clock) -> Now {
+        *self.now.get_or_insert_with(|| clock.now())
+    }
+
+    /// Starts writing everywhere. What follows is a new batch.
     pub fn flush(&mut self) {
+        self.now = None;
         for sink in self.sinks.drain(..) {
             sink.dirty.store(false, Ordering::Release);
             sink.outlet.flush();

@@ -163,7 +163,7 @@ impl Shard {
 
     /// One input and everything that follows from it.
     fn run(&self, core: &mut Core, input: Input<'_>, flushes: &mut Flushes) {
-        let now = self.clock.now();
+        let now = flushes.now(self.clock);
         core.engine.handle(now, input, &mut core.out);
         self.dispatch(core, flushes);
         while let Some((token, result)) = core.results.pop_front() {

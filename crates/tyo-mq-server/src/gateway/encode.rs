@@ -1,5 +1,6 @@
 //! From the broker's outputs to Socket.IO frames. Pure: no connection, no lock.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,7 +54,9 @@ fn delivery_frames(delivery: &Delivery) -> Vec<Frame> {
 
 /// The frames under one name: one, or several if the text is long.
 fn name_frames(key: &str, message: &Message, receipt: Option<&Receipt>) -> Vec<Frame> {
-    let body = String::from_utf8_lossy(&message.body);
+    // Only an embedder can publish what is no text.
+    let body = std::str::from_utf8(&message.body)
+        .map_or_else(|_| String::from_utf8_lossy(&message.body), Cow::Borrowed);
     if message.body.len() > CHUNK_CHECK_BYTES {
         let text = payload_text(&body, message, receipt);
         if needs_chunks(&text) {
