@@ -1,4 +1,5 @@
 //! The SQLite store on real files: the suite, files of the reference, faults, groups of commits.
+#![allow(clippy::unwrap_used, reason = "a test ends where it goes wrong")]
 
 mod faults;
 mod files;
