@@ -4,6 +4,7 @@
 mod gateway;
 mod server;
 mod settings;
+mod storage;
 
 pub use gateway::{Gateway, GatewayConfig};
 pub use server::{Server, StartError};
@@ -12,3 +13,4 @@ pub use settings::{
     OriginSetting, Settings, SettingsError, SlowConsumer, Storage, StorageOptions, Warning,
     load as load_settings, parse as parse_settings, print_default as default_settings_document,
 };
+pub use storage::backup;

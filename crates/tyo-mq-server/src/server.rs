@@ -2,18 +2,16 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket};
 use tyo_mq_core::engine::{Config, IdleEviction, Limits};
-use tyo_mq_core::memory_store::{MemoryLimits, MemoryStore};
 use tyo_mq_core::runtime::{Broker, RuntimeConfig};
-use tyo_mq_core::store::{Store, StoreError};
+use tyo_mq_core::store::StoreError;
 use tyo_mq_http::{Api, ApiConfig};
 use tyo_mq_transport::{Cors, Engine, EngineConfig, SlowConsumer};
 
 use crate::gateway::{Gateway, GatewayConfig};
-use crate::settings::{self, Settings, Storage};
+use crate::settings::{self, Settings};
 
 /// A server that listens; [`run`](Self::run) serves.
 pub struct Server {
@@ -57,7 +55,7 @@ impl Server {
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
         let addr = SocketAddr::new(settings.host, settings.port);
         let listener = listen(addr).map_err(|source| StartError::Listen { addr, source })?;
-        let store = open_store(settings)?;
+        let store = crate::storage::open(settings).await?;
         let broker = Broker::start(runtime_config(settings), store).await?;
         let config = engine_config(settings);
         let gateway = GatewayConfig {
@@ -137,16 +135,6 @@ fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 4096;
-
-fn open_store(settings: &Settings) -> Result<Arc<dyn Store>, StartError> {
-    match settings.storage {
-        Storage::Memory => Ok(Arc::new(MemoryStore::new(MemoryLimits::default()))),
-        Storage::Sqlite | Storage::Redis => Err(StartError::Unsupported {
-            key: "storage",
-            message: "this version keeps messages in memory only".to_owned(),
-        }),
-    }
-}
 
 fn runtime_config(settings: &Settings) -> RuntimeConfig {
     let idle = settings.idle_eviction;
