@@ -12,7 +12,7 @@ use crate::process;
 pub(crate) const FOLDER_VARIABLE: &str = "TYO_MQ_CASES";
 
 /// Kinds of cases that the broker is meant to pass now.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 24] = [
     "parser",
     "handshake-upgrade",
     "polling-concurrency",
@@ -29,16 +29,20 @@ const KINDS: [&str; 16] = [
     "cors-origin",
     "http-smuggling",
     "isolation",
+    "acks",
+    "dlq",
+    "ttl",
+    "sqlite",
+    "backpressure",
+    "memory-growth",
+    "timers-clock",
+    "shutdown",
 ];
 
 /// Cases of those kinds that wait for a feature: (id, what it waits for).
-const EXPECTED_LATER: [(&str, &str); 7] = [
-    ("topic-durable-replay", "durable delivery"),
-    ("order-backlog-before-live", "durable delivery"),
-    ("order-none-lost-around-resubscribe", "durable delivery"),
-    ("durable-replayed-once", "durable delivery"),
-    ("guaranteed-message-kept-delivery", "guaranteed delivery"),
+const EXPECTED_LATER: [(&str, &str); 3] = [
     ("realm-messages-stay-inside", "authentication"),
+    ("dlq-of-a-realm-is-its-own", "authentication"),
     ("remote-ticket-rules", "the /remote namespace"),
 ];
 
