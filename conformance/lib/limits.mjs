@@ -1,6 +1,7 @@
 // Every bound on time and size that the harness has. All are limits against hanging, none decides a pass.
 
 export const WAIT_MS = 10_000;            // for one awaited event
+export const SESSION_MS = 30_000;         // for the broker to give up a session of which nothing is left: pingInterval + pingTimeout, and time to spare
 export const SCENARIO_MS = 60_000;        // for one scenario
 export const COLUMN_MS = 240_000;         // for one peer with all its scenarios; the rest is then reported as failed
 export const MATRIX_MS = 1_500_000;       // for all peers, likewise

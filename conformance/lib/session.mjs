@@ -30,7 +30,7 @@ class Session {
     }
 
     /** The first thing that `find` makes of the records, those already there included. */
-    until(what, find) {
+    until(what, find, limitMs = WAIT_MS) {
         const picked = new Promise((resolve, reject) => {
             const check = () => {
                 try {
@@ -46,12 +46,12 @@ class Session {
             this.waiting.add(check);
             check();
         });
-        return within(picked, WAIT_MS, () => `${what} (seen: ${picture(this.records.map((r) => r.event))})`);
+        return within(picked, limitMs, () => `${what} (seen: ${picture(this.records.map((r) => r.event))})`);
     }
 
     /** The arguments of the n-th record of this event. */
-    event(name, nth = 1) {
-        return this.until(`${name}${nth > 1 ? ` no. ${nth}` : ''}`, (records) => records.filter((r) => r.event === name)[nth - 1]?.args);
+    event(name, nth = 1, limitMs = WAIT_MS) {
+        return this.until(`${name}${nth > 1 ? ` no. ${nth}` : ''}`, (records) => records.filter((r) => r.event === name)[nth - 1]?.args, limitMs);
     }
 
     seen(name) {
@@ -180,12 +180,12 @@ export class LibrarySession extends Session {
         return session;
     }
 
-    until(what, find) {
+    until(what, find, limitMs) {
         return super.until(what, (records) => {
             const failed = records.find((r) => r.event === '$failed');
             if (failed) throw new Error(`the library raised ${failed.args[0]}`);
             return find(records);
-        });
+        }, limitMs);
     }
 
     /** A message of its own that comes back: what this socket sent before has been handled. */

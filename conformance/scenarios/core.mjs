@@ -1,6 +1,6 @@
 // What a client may rely on from a broker without storage. `needs` names the features (lib/columns.mjs) a peer must have.
 
-import { CHUNK_UNITS } from '../lib/limits.mjs';
+import { CHUNK_UNITS, SESSION_MS } from '../lib/limits.mjs';
 import { holds, picture, same } from '../lib/values.mjs';
 import { LARGE, PAYLOADS, SPELLINGS } from './payloads.mjs';
 
@@ -352,9 +352,12 @@ async function reconnect(world) {
     let inbox = await consumer.subscribe(producer.name, 'e');
     producer.produce('e', 'before');
     await inbox.take(1);
-    if (world.column.transport === 'polling') await relay.pendingPoll();
+    if (world.column.transport === 'polling') {      // cut between two polls, it would be missed only when its session times out
+        await relay.pendingPoll();
+        await producer.fence();
+    }
     relay.cut();
-    await producer.event(`DISCONNECT-${producer.noticeId}`);
+    await producer.event(`DISCONNECT-${producer.noticeId}`, 1, SESSION_MS);
     const seen = producer.seen(`SUBSCRIBE-TO-${producer.noticeId}`).length;
     if (world.can('raw')) {
         await consumer.connected(2);
