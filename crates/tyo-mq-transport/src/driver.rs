@@ -53,7 +53,7 @@ impl<A: Application> Driver<A> {
             self.finish().await;
         } else {
             self.cell.conn.abandon_upgrade();
-            self.say_goodbye().await;
+            refuse(&mut self.io).await;
         }
     }
 
@@ -161,7 +161,7 @@ impl<A: Application> Driver<A> {
         turn.finish();
         let Turn { carries, reply, .. } = turn;
         self.carries = carries;
-        if !reply.is_empty() && !self.write_at_once(cx, &reply) {
+        if !reply.is_empty() && !write_at_once(&mut self.io, cx, &reply) {
             return Poll::Ready(ControlFlow::Break(()));
         }
         Poll::Ready(self.after_batch(batch))
@@ -192,14 +192,8 @@ impl<A: Application> Driver<A> {
         ControlFlow::Continue(())
     }
 
-    /// The few bytes of a probe's answer: a socket that has no room for them is of no use.
-    fn write_at_once(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
-        matches!(self.io.poll_write(cx, bytes), Poll::Ready(Ok(count)) if count == bytes.len())
-            && !matches!(self.io.poll_flush(cx), Poll::Ready(Err(_)))
-    }
-
     /// The session is closed: tells the application, lets the rest out, and ends the socket.
-    async fn finish(mut self) {
+    async fn finish(&mut self) {
         self.cell.conn.close(CloseReason::TransportError);
         self.cell.leave();
         let reason = self.cell.end();
@@ -211,10 +205,9 @@ impl<A: Application> Driver<A> {
             // Whoever does not read the rest within the grace does not get it.
             let written = timeout(grace, poll_fn(|cx| self.poll_drain(cx))).await;
             if written.is_ok() {
-                self.linger().await;
+                linger(&mut self.io).await;
             }
         }
-        self.cell.conn.release();
     }
 
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -232,32 +225,32 @@ impl<A: Application> Driver<A> {
         }
         self.io.poll_flush(cx).map(|_| ())
     }
+}
 
-    /// A WebSocket that may not join its session: closed without a word.
-    pub(crate) async fn refuse(self) {
-        self.say_goodbye().await;
+/// Ends a WebSocket that does not carry a session: a close frame without a code.
+pub(crate) async fn refuse(io: &mut Io) {
+    let mut frame = Vec::new();
+    write_close(&mut frame, None);
+    if poll_fn(|cx| Poll::Ready(write_at_once(io, cx, &frame))).await {
+        linger(io).await;
     }
+}
 
-    /// Ends a WebSocket that never carried anything.
-    async fn say_goodbye(mut self) {
-        let mut frame = Vec::new();
-        write_close(&mut frame, None);
-        if poll_fn(|cx| Poll::Ready(self.write_at_once(cx, &frame))).await {
-            self.linger().await;
+/// The few bytes of a probe's answer or a goodbye: a socket that has no room for them is of no use.
+fn write_at_once(io: &mut Io, cx: &mut Context<'_>, bytes: &[u8]) -> bool {
+    matches!(io.poll_write(cx, bytes), Poll::Ready(Ok(count)) if count == bytes.len())
+        && !matches!(io.poll_flush(cx), Poll::Ready(Err(_)))
+}
+
+/// Ends the writing side and reads until the peer has seen it.
+async fn linger(io: &mut Io) {
+    let rest = async {
+        if poll_fn(|cx| io.poll_shutdown(cx)).await.is_ok() {
+            poll_fn(|cx| poll_discard(cx, io)).await;
         }
-    }
-
-    /// Ends the writing side and reads until the peer has seen it.
-    async fn linger(&mut self) {
-        let io = &mut self.io;
-        let rest = async {
-            if poll_fn(|cx| io.poll_shutdown(cx)).await.is_ok() {
-                poll_fn(|cx| poll_discard(cx, io)).await;
-            }
-        };
-        // Not reading the end in time is the peer's loss.
-        let _ = timeout(LINGER, rest).await;
-    }
+    };
+    // Not reading the end in time is the peer's loss.
+    let _ = timeout(LINGER, rest).await;
 }
 
 /// One read's worth of frames.

@@ -14,7 +14,7 @@ const READ_BUFFER: usize = 64 * 1024;
 /// An incomplete frame up to this is completed in the thread's buffer, a larger one where it is kept.
 const COPY_BACK_MAX: usize = 16 * 1024;
 /// A kept buffer grows by at most this a read, whatever length the peer claims.
-const GROW_MAX: usize = 1024 * 1024;
+const GROW_MAX: usize = 256 * 1024;
 
 thread_local! {
     static READ: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };

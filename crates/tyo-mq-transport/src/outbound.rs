@@ -202,7 +202,7 @@ impl Outbound {
                 count += 1;
                 continue;
             };
-            if size > 0 && size >= POLL_BODY_SOFT_MAX {
+            if size >= POLL_BODY_SOFT_MAX {
                 break;
             }
             size += self.size_of(frame.wire(), frame.attachments());

@@ -152,8 +152,11 @@ where
         // Dropping the guard ends the session.
         Err(status) => return answer::closing(answer::empty(status)),
     };
-    unfinished.done();
+    if conn.is_closed() {
+        return answer::closing(answer::refused(RequestError::BadRequest));
+    }
     let result = deliver(cell, is_raw_bytes(conn.protocol(), headers), &body);
+    unfinished.done();
     conn.end_post();
     conn.flush();
     match result {

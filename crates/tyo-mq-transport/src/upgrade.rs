@@ -17,7 +17,7 @@ use tyo_mq_codec::engine::{Carrier, Protocol, RequestError, Session as EngineSes
 use crate::answer::{self, Answer};
 use crate::app::{Application, ConnectInfo, PeerAddr};
 use crate::connection::Connection;
-use crate::driver::Driver;
+use crate::driver::{Driver, refuse};
 use crate::engine::{SessionCell, Shared};
 use crate::inbound::Inbound;
 use crate::io::Io;
@@ -43,9 +43,9 @@ pub(crate) fn open<A: Application>(
     upgrade: OnUpgrade,
     protocol: Protocol,
 ) -> Answer {
-    let answer = match accept(parts) {
-        Ok(answer) => answer,
-        Err(answer) => return answer,
+    let key = match accept_key(parts) {
+        Ok(key) => key,
+        Err(refusal) => return refusal.answer(),
     };
     if !engine.admits() {
         return answer::closing(answer::refused_as(
@@ -55,7 +55,7 @@ pub(crate) fn open<A: Application>(
     }
     let info = connect_info(parts, protocol, Carrier::WebSocket);
     tokio::spawn(run_new(Arc::clone(engine), upgrade, info));
-    answer
+    switching(key)
 }
 
 /// Starts to move a polling session over to a WebSocket.
@@ -64,14 +64,16 @@ pub(crate) fn join<A: Application>(
     parts: &Parts,
     upgrade: OnUpgrade,
 ) -> Answer {
-    let answer = match accept(parts) {
-        Ok(answer) => answer,
-        Err(answer) => return answer,
-    };
-    tokio::spawn(run_join(cell, upgrade));
-    answer
+    match accept_key(parts) {
+        Ok(key) => {
+            tokio::spawn(run_join(cell, upgrade));
+            switching(key)
+        }
+        Err(refusal) => refusal.answer(),
+    }
 }
 
+/// Waits for the upgrade and hands over to a task of its own: what the handshake needed is freed.
 async fn run_new<A: Application>(engine: Arc<Shared<A>>, upgrade: OnUpgrade, info: ConnectInfo) {
     // The client left before the answer: nothing was opened.
     let Ok(upgraded) = upgrade.await else {
@@ -79,7 +81,7 @@ async fn run_new<A: Application>(engine: Arc<Shared<A>>, upgrade: OnUpgrade, inf
     };
     let (io, early) = Io::new(upgraded);
     if let Some(driver) = start(&engine, io, &early, info) {
-        driver.run().await;
+        tokio::spawn(driver.run());
     }
 }
 
@@ -120,42 +122,59 @@ async fn run_join<A: Application>(cell: Arc<SessionCell<A>>, upgrade: OnUpgrade)
     let Ok(upgraded) = upgrade.await else {
         return;
     };
-    let (io, early) = Io::new(upgraded);
-    let begun = cell.conn.begin_upgrade(cell.engine.now()).is_ok();
+    let (mut io, early) = Io::new(upgraded);
+    // A second upgrade must not touch the first one.
+    if cell.conn.begin_upgrade(cell.engine.now()).is_err() {
+        return refuse(&mut io).await;
+    }
     let inbound = Inbound::new(cell.engine.config.max_payload, &early);
-    let driver = Driver::new(cell, io, inbound, false);
-    if begun {
-        driver.run().await
-    } else {
-        driver.refuse().await
+    tokio::spawn(Driver::new(cell, io, inbound, false).run());
+}
+
+/// Why a request cannot become a WebSocket.
+enum Refusal {
+    Version,
+    Request,
+}
+
+impl Refusal {
+    fn answer(self) -> Answer {
+        match self {
+            Self::Request => answer::refused_upgrade(RequestError::BadRequest),
+            Self::Version => {
+                let mut answer = answer::closing(answer::empty(StatusCode::UPGRADE_REQUIRED));
+                answer
+                    .headers_mut()
+                    .insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+                answer
+            }
+        }
     }
 }
 
-/// The 101, or why not.
-fn accept(parts: &Parts) -> Result<Answer, Answer> {
-    let refuse = || answer::refused_upgrade(RequestError::BadRequest);
+/// The key that accepts the request.
+fn accept_key(parts: &Parts) -> Result<HeaderValue, Refusal> {
     if parts.method != Method::GET || parts.version != Version::HTTP_11 {
-        return Err(refuse());
+        return Err(Refusal::Request);
     }
-    if single(&parts.headers, &SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
-        let mut answer = answer::closing(answer::empty(StatusCode::UPGRADE_REQUIRED));
-        answer
-            .headers_mut()
-            .insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-        return Err(answer);
+    if single(&parts.headers, &SEC_WEBSOCKET_VERSION) != Some("13") {
+        return Err(Refusal::Version);
     }
-    let key = single(&parts.headers, &SEC_WEBSOCKET_KEY).ok_or_else(refuse)?;
+    let key = single(&parts.headers, &SEC_WEBSOCKET_KEY).ok_or(Refusal::Request)?;
     if BASE64_STANDARD.decode(key).map_or(0, |bytes| bytes.len()) != KEY_BYTES {
-        return Err(refuse());
+        return Err(Refusal::Request);
     }
-    let accepted =
-        HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| refuse())?;
+    HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| Refusal::Request)
+}
+
+/// The 101.
+fn switching(accepted: HeaderValue) -> Answer {
     let mut answer = answer::empty(StatusCode::SWITCHING_PROTOCOLS);
     let headers = answer.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accepted);
-    Ok(answer)
+    answer
 }
 
 /// The value of a header that may come once.
