@@ -381,5 +381,4 @@ fn attachment_header(protocol: Protocol, payload: usize) -> ([u8; MAX_HEADER + 1
 }
 
 #[cfg(test)]
-#[path = "outbound_tests.rs"]
 mod tests;

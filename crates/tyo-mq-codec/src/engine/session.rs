@@ -360,5 +360,4 @@ pub enum UpgradeStep {
 }
 
 #[cfg(test)]
-#[path = "session_tests.rs"]
 mod tests;
