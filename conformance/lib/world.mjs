@@ -1,5 +1,6 @@
 // What a scenario is given: its broker, sessions of the peer under test, and the baseline peer to meet it with.
 
+import { Broker } from './broker.mjs';
 import { Cut } from './cut.mjs';
 import { LibrarySession, RawSession } from './session.mjs';
 import { same } from './values.mjs';
@@ -62,6 +63,11 @@ export class World {
         return relay;
     }
 
+    /** From here on the scenario runs against a broker of its own with these settings. */
+    async ownBroker(settings) {
+        this.broker = this.own = await Broker.start(this.broker.program, { ...this.broker.options, settings });
+    }
+
     /** When this resolves, everything that `producer` sent so far has reached `consumers`, or never will. */
     async drain(producer, ...consumers) {
         const event = `drain-${++this.drains}`;
@@ -94,6 +100,7 @@ export class World {
     async end() {
         await Promise.allSettled(this.opened.map((session) => session.close()));
         for (const relay of this.relays ?? []) relay.close();
+        await this.own?.stop();
     }
 }
 

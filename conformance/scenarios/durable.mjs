@@ -13,6 +13,7 @@ export const durable = [
     { name: 'durable-payloads', needs: ['raw'], run: replayedPayloads },
     { name: 'durable-order', needs: ['raw'], run: backlogInOrder },
     { name: 'durable-topic', needs: ['subscribe'], run: replayedTopic },
+    { name: 'durable-restart', needs: ['raw'], run: restarted },
     { name: 'plain-not-replayed', needs: ['subscribe'], run: plainIsNotReplayed },
     { name: 'guaranteed', needs: ['subscribe'], run: guaranteed },
     { name: 'ttl', needs: ['raw'], run: ttl },
@@ -92,6 +93,20 @@ async function replayedTopic(world) {
     await world.exactly(inbox, producer, ['a', 'b']);
 }
 
+/** What was confirmed is there after a restart of a broker with a file, and the subscription with it. */
+async function restarted(world) {
+    await world.ownBroker({ storage: 'sqlite', storage_options: { filename: 'messages.sqlite' } });
+    const producer = await away(world, 'e', { durable: true });
+    const values = [1, ...PAYLOADS.unicode, ...PAYLOADS.binary];
+    for (const message of values) same((await producer.call('PRODUCE', { event: 'e', message, from: producer.name }))[0].queued, 1, 'queued');
+    await world.broker.restart();
+    await producer.connected(2);
+    await producer.producer(producer.name);
+    same((await producer.call('PRODUCE', { event: 'e', message: 'after the restart', from: producer.name }))[0].queued, 1, 'queued after the restart');
+    const { inbox } = await back(world, producer, 'e', { durable: true });
+    await world.exactly(inbox, producer, [...values, 'after the restart']);
+}
+
 async function plainIsNotReplayed(world) {
     const producer = await away(world, 'e', {});
     producer.produce('e', 'lost');
@@ -124,7 +139,7 @@ async function ttl(world) {
 async function confirmQueued(world) {
     const producer = await away(world, 'e', { durable: true });
     const [reply] = await producer.call('PRODUCE', { event: 'e', message: 1, from: producer.name });
-    same([reply.ok, reply.routed, reply.queued], [true, 0, 1], `reply ${picture(reply)}`);
+    same([reply.ok, reply.routed, reply.queued], [true, 1, 1], `reply ${picture(reply)}`);
 }
 
 /** The library acknowledges by itself; of a raw peer the scenario does, as such a library would. */
