@@ -17,6 +17,7 @@ mod json;
 mod notice;
 mod ping;
 mod request;
+mod scan;
 mod timestamp;
 mod wtf8;
 

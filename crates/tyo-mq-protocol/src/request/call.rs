@@ -10,6 +10,7 @@ use super::produce::{PRODUCE_KEYS, ProduceFields};
 use crate::ParseError;
 use crate::events::EventKind;
 use crate::json::FieldsSeed;
+use crate::scan::Scanner;
 
 pub(super) struct Call<'a> {
     pub(super) name: Name<'a>,
@@ -32,6 +33,13 @@ pub(super) enum Name<'a> {
 impl<'a> Call<'a> {
     /// Reads the array; into `fields`, which are empty yet, goes what PRODUCE has.
     pub(super) fn read(args: &'a str, fields: &mut ProduceFields<'a>) -> Result<Self, ParseError> {
+        if scan_produce(args, fields).is_some() {
+            return Ok(Self {
+                name: Name::Known(EventKind::Produce),
+                first: First::Fields,
+            });
+        }
+        *fields = ProduceFields::default();
         // What is wrong with a PRODUCE that is no object, the second reading finds out.
         read(args, Some(fields))
             .or_else(|_| read(args, None))
@@ -47,6 +55,33 @@ fn read<'a>(
     let call = reader.deserialize_seq(CallVisitor { fields })?;
     reader.end()?;
     Ok(call)
+}
+
+/// The fast way through a PRODUCE with an object whose keys are plain text. None is no verdict: what is wrong, or only
+/// unusual, the reading by serde finds out.
+fn scan_produce<'a>(args: &'a str, fields: &mut ProduceFields<'a>) -> Option<()> {
+    let mut scanner = Scanner::new(args);
+    let opens = scanner.take(b'[') && scanner.string()? == "\"PRODUCE\"";
+    if !(opens && scanner.take(b',') && scanner.take(b'{')) {
+        return None;
+    }
+    let mut more = !scanner.take(b'}');
+    while more {
+        let key = scanner.string().filter(|key| !key.contains('\\'))?;
+        let value = scanner.take(b':').then(|| scanner.value())??;
+        let key = &key[1..key.len() - 1];
+        if let Some(place) = PRODUCE_KEYS.iter().position(|known| *known == key) {
+            fields[place] = Some(value);
+        }
+        more = scanner.take(b',');
+        if !more && !scanner.take(b'}') {
+            return None;
+        }
+    }
+    while scanner.take(b',') {
+        scanner.value()?;
+    }
+    (scanner.take(b']') && scanner.is_at_end()).then_some(())
 }
 
 struct CallVisitor<'v, 'de> {
@@ -108,4 +143,59 @@ impl<'de> Visitor<'de> for NameSeed {
 
 fn known(name: &[u8]) -> Option<Name<'static>> {
     EventKind::from_name(name).map(Name::Known)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The fast way agrees with serde wherever it gives a verdict, and gives one on plain messages.
+    fn check(args: &str, fast: bool) {
+        let (mut scanned, mut read_fields) = (ProduceFields::default(), ProduceFields::default());
+        let verdict = scan_produce(args, &mut scanned);
+        assert_eq!(verdict.is_some(), fast, "{args:?}");
+        if fast {
+            let call = read(args, Some(&mut read_fields)).unwrap();
+            assert!(
+                matches!(call.name, Name::Known(EventKind::Produce))
+                    && matches!(call.first, First::Fields)
+            );
+            assert_eq!(scanned, read_fields);
+        }
+    }
+
+    #[test]
+    fn plain_messages_take_the_fast_way() {
+        check(
+            r#"["PRODUCE",{"event":"e","message":{"a":[1,"x"]},"from":"p"}]"#,
+            true,
+        );
+        check(
+            r#" [ "PRODUCE" , { "event" : "e" , "event":"f" } , 1 , {} ] "#,
+            true,
+        );
+        check(r#"["PRODUCE",{}]"#, true);
+        check(r#"["PRODUCE",{"\u0065vent":"e"}]"#, false);
+        check(r#"["PRODUCE",{"event":"e",}]"#, false);
+        check(r#"["PRODUCE",{"event":"e"}]x"#, false);
+        check(r#"["PRODUCE",{"event":"e"}"#, false);
+        check(r#"["PRODUCE","{}"]"#, false);
+        check(r#"["PRODUCE"]"#, false);
+        check(r#"["PING",{}]"#, false);
+    }
+
+    proptest! {
+        #[test]
+        fn a_verdict_is_serdes(middle in "[\\[\\]{},:\" \\\\aevnt0-1.-]{0,30}") {
+            let args = format!("[\"PRODUCE\",{{\"event\":\"e\"{middle}}}]");
+            let mut scanned = ProduceFields::default();
+            let verdict = scan_produce(&args, &mut scanned);
+            let mut fields = ProduceFields::default();
+            let judged = read(&args, Some(&mut fields)).is_ok();
+            prop_assert!(verdict.is_none() || judged && scanned == fields, "{}", args);
+            prop_assert!(verdict.is_some() || !judged || args.contains('\\'), "{}", args);
+        }
+    }
 }
