@@ -11,6 +11,7 @@ mod ci;
 mod conformance;
 mod metadata;
 mod process;
+mod rounds;
 mod tidy;
 
 use std::process::ExitCode;
@@ -23,7 +24,8 @@ usage: cargo xtask COMMAND
   ci [--only STEP,…] [--skip STEP,…]   everything that must hold before a change lands
   tidy                                 the rules that no compiler knows: direction, purity, lengths, licences, docs
   conformance [ARGS]                   real clients and the protocol suites against a release build
-  cases [--all] [ARGS]                 the black-box case collection against a release build";
+  cases [--all] [ARGS]                 the black-box case collection against a release build
+  rounds [ARGS]                        kill -9 and stores that fail under a release build: nothing confirmed is lost";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +45,7 @@ fn dispatch(args: &[String]) -> Result<()> {
             "tidy" => tidy::run(),
             "conformance" => conformance::run(rest),
             "cases" => cases::run(rest),
+            "rounds" => rounds::run(rest),
             "help" | "--help" | "-h" => {
                 println!("{USAGE}");
                 Ok(())
