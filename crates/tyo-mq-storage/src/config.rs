@@ -172,7 +172,9 @@ impl RedisUrl {
     /// Keys of one operation must then share a slot, so the prefix needs a `{tag}`.
     #[must_use]
     pub fn is_cluster(&self) -> bool {
-        self.0.starts_with("redis-cluster://") || self.0.starts_with("rediss-cluster://")
+        self.0
+            .split_once("://")
+            .is_some_and(|(scheme, _)| scheme.ends_with("-cluster"))
     }
 }
 

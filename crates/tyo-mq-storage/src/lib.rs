@@ -7,6 +7,7 @@
 mod binary;
 mod config;
 pub mod conformance;
+mod json_row;
 mod record;
 mod spec;
 mod timestamp;
@@ -14,6 +15,7 @@ mod timestamp;
 pub use config::{
     Backend, ConfigError, Durability, Fallback, RedisConfig, RedisUrl, SqliteConfig, StorageConfig,
 };
+pub use json_row::{decode_json_letter, decode_json_row, encode_json_letter, encode_json_row};
 pub use record::{EncodedMessage, MessageRow, RowReader};
 pub use spec::{decode_spec, encode_spec};
 pub use timestamp::parse_iso8601;
