@@ -378,13 +378,14 @@ impl Realm {
         for name in [
             subscription_key(&message.producer, &message.event),
             any_producer_key(&message.event),
+            // Under this one name alone, unlike what is published to subscribers.
+            [&lower(&message.producer), "-TM-ALL"].concat(),
         ] {
             let key = Key::Exact(name.into());
             if !keys.contains(&key) {
                 keys.push(key);
             }
         }
-        keys.push(Key::AllOf(lower(&message.producer).into()));
         for key in keys {
             let delivery = Delivery {
                 key,
