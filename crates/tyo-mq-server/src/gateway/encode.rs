@@ -1,7 +1,9 @@
 //! From the broker's outputs to Socket.IO frames. Pure: no connection, no lock.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tyo_mq_codec::socket::{ROOT, placeholders_to_buffers, write_ack_start, write_event_start};
@@ -111,8 +113,7 @@ fn payload_text(body: &str, message: &Message, receipt: Option<&Receipt>) -> Str
 }
 
 fn chunk_frames(event: &str, text: &str) -> Vec<Frame> {
-    static TRANSFERS: AtomicU64 = AtomicU64::new(1);
-    let transfer_id = format!("t-{:x}", TRANSFERS.fetch_add(1, Ordering::Relaxed));
+    let transfer_id = transfer_id();
     let pieces = cut_chunks(text);
     let total = pieces.len();
     let frame = |(index, piece): (usize, &str)| {
@@ -123,6 +124,15 @@ fn chunk_frames(event: &str, text: &str) -> Vec<Frame> {
         })
     };
     pieces.into_iter().enumerate().map(frame).collect()
+}
+
+/// An id that no other transfer has, of this broker or of one that a client was connected to before: it may still hold
+/// pieces from there.
+fn transfer_id() -> String {
+    static BROKER: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+    static TRANSFERS: AtomicU64 = AtomicU64::new(1);
+    let number = TRANSFERS.fetch_add(1, Ordering::Relaxed);
+    format!("{:08x}-{number:06x}", *BROKER as u32)
 }
 
 /// Room for what stands around a body.
