@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -9,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Body;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tyo_mq_codec::engine::{
     Carrier, CloseReason, Packet, PacketError, PayloadEncoder, Protocol, RequestError,
     Session as EngineSession, Violation, decode_payload, decode_payload_v3,
@@ -25,6 +26,8 @@ use crate::upgrade::connect_info;
 
 /// Room that is made for a body before any of it came, at the most.
 const BODY_ROOM: usize = 16 * 1024;
+/// A client that leaves may have sent a poll at the same moment, on another connection: it is owed an answer.
+const LATE_POLL: Duration = Duration::from_millis(20);
 
 /// A request without a session id: opens a session.
 pub(crate) fn handshake<A: Application>(
@@ -152,6 +155,9 @@ where
         // Dropping the guard ends the session.
         Err(status) => return answer::closing(answer::empty(status)),
     };
+    if matches!(&body[..], b"1" | b"1:1") && !conn.poll_waits() {
+        sleep(LATE_POLL).await;
+    }
     if conn.is_closed() {
         return answer::closing(answer::refused(RequestError::BadRequest));
     }

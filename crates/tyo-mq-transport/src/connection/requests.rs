@@ -15,6 +15,11 @@ impl Connection {
         self.begin_request(|session| session.begin_post(now))
     }
 
+    /// Whether a poll is being waited with.
+    pub(crate) fn poll_waits(&self) -> bool {
+        self.lock().poll.is_some()
+    }
+
     pub(crate) fn end_post(&self) {
         self.lock().session.end_post();
     }
