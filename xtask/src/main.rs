@@ -6,6 +6,7 @@
     reason = "a command line tool"
 )]
 
+mod bench;
 mod cases;
 mod ci;
 mod conformance;
@@ -25,7 +26,8 @@ usage: cargo xtask COMMAND
   tidy                                 the rules that no compiler knows: direction, purity, lengths, licences, docs
   conformance [ARGS]                   real clients and the protocol suites against a release build
   cases [--all] [ARGS]                 the black-box case collection against a release build
-  rounds [ARGS]                        kill -9 and stores that fail under a release build: nothing confirmed is lost";
+  rounds [ARGS]                        kill -9 and stores that fail under a release build: nothing confirmed is lost
+  bench [--only ID,…] [--compare REV]  the load scenarios against a release build, beside the floors";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +48,7 @@ fn dispatch(args: &[String]) -> Result<()> {
             "conformance" => conformance::run(rest),
             "cases" => cases::run(rest),
             "rounds" => rounds::run(rest),
+            "bench" => bench::run(rest),
             "help" | "--help" | "-h" => {
                 println!("{USAGE}");
                 Ok(())

@@ -242,25 +242,32 @@ impl Ledger {
         });
     }
 
-    /// One connection gets nothing twice, and where order is promised it gets it in order.
+    /// One connection gets nothing twice unless its ACK was refused, and where order is promised it gets it in order.
     fn find_repeated(&self, queue: &str, order: Order, tally: &mut Tally) {
         let (mut twice, mut late) = (BTreeSet::new(), BTreeSet::new());
         for journal in self.journals(queue) {
             let mut seen = BTreeSet::new();
+            let mut may_return = BTreeSet::new();
             let mut latest: BTreeMap<u64, u64> = BTreeMap::new();
             for entry in &journal.entries {
-                let Entry::Delivered(seq) = entry else {
-                    continue;
-                };
-                if !seen.insert(*seq) {
-                    twice.insert(*seq);
-                    continue;
+                match entry {
+                    Entry::Delivered(seq) if !seen.insert(*seq) => {
+                        if !may_return.remove(seq) {
+                            twice.insert(*seq);
+                        }
+                    }
+                    Entry::Delivered(seq) => {
+                        let latest = latest.entry(seq.producer).or_insert(seq.n);
+                        if seq.n < *latest && order == Order::PerProducer {
+                            late.insert(*seq);
+                        }
+                        *latest = seq.n.max(*latest);
+                    }
+                    Entry::AckRefused(seq, _) => {
+                        may_return.insert(*seq);
+                    }
+                    Entry::AckSent(_) | Entry::Acked(_) => {}
                 }
-                let latest = latest.entry(seq.producer).or_insert(seq.n);
-                if seq.n < *latest && order == Order::PerProducer {
-                    late.insert(*seq);
-                }
-                *latest = seq.n.max(*latest);
             }
         }
         report(&twice, tally, |count, some| {

@@ -61,6 +61,7 @@ fn what_is_right_has_no_problem() {
     check(&["d0 d1", "d0 s0 a0 d1 s1 a1 d2 s2 a2 d3 s3 a3"], &[]);
     // A store that was away.
     check(&["d0 s0 f0 d1 d2", "d0 s0 a0 d1 s1 a1 d2 s2 a2"], &[]);
+    check(&["d0 s0 f0 d1 s1 a1 d0 s0 a0 d2 s2 a2"], &[]);
 }
 
 #[test]

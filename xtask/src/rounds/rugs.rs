@@ -94,8 +94,8 @@ impl Drop for Holder {
 #[derive(Debug)]
 pub(super) struct FullDisk;
 
-/// The size of a disk that fills up soon.
-pub(super) const SMALL_DISK_BYTES: u64 = 64 * 1024 * 1024;
+/// The size of a disk that a round can fill, and does not fill by itself.
+pub(super) const SMALL_DISK_BYTES: u64 = 256 * 1024 * 1024;
 
 impl FullDisk {
     fn ballast(stage: &Stage) -> PathBuf {

@@ -1,0 +1,205 @@
+//! Figures of single runs, and what they come to: medians, ranges, ratios.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::scenario::Scenario;
+
+/// The figures of one run, as the load generator names them.
+#[derive(Debug, Clone)]
+pub(super) struct Figures(BTreeMap<String, f64>);
+
+/// Figures worth a column, if a run has them. Less is better in all but the last group.
+const COLUMNS: [(&str, &str); 12] = [
+    ("server_cpu_us_per_delivery", "CPU µs/delivery"),
+    ("p50_us", "p50 µs"),
+    ("p99_us", "p99 µs"),
+    ("enqueue_cpu_us_each", "CPU µs/enqueue"),
+    ("replay_cpu_us_each", "CPU µs/replay"),
+    ("first_ms", "first ms"),
+    ("rss_kib_per_conn", "KiB/connection"),
+    ("cpu_us_per_conn", "CPU µs/handshake"),
+    ("rss_peak_kib", "peak RSS KiB"),
+    ("done_per_s", "done/s"),
+    ("enqueue_per_s", "enqueued/s"),
+    ("replay_per_s", "replayed/s"),
+];
+
+/// Figures that must be 0.
+const FAULTS: [&str; 5] = ["lost", "gaps", "late", "unparsed", "errors"];
+
+impl Figures {
+    pub(super) fn parse(line: &str) -> Result<Self> {
+        let value: Value =
+            serde_json::from_str(line).with_context(|| format!("no JSON: {line}"))?;
+        let fields = value.as_object().context("not an object")?;
+        Ok(Self(
+            fields
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
+                .collect(),
+        ))
+    }
+
+    pub(super) fn line(&self) -> String {
+        let shown = COLUMNS
+            .iter()
+            .filter_map(|(name, title)| Some(format!("{title} {}", short(*self.0.get(*name)?))));
+        let faults = FAULTS.iter().filter_map(|name| {
+            let count = *self.0.get(*name)?;
+            (count > 0.0).then(|| format!("{name} {count} !"))
+        });
+        shown.chain(faults).collect::<Vec<_>>().join("  ")
+    }
+}
+
+/// All runs, by scenario and subject in the order in which they came.
+pub(super) struct Results {
+    rows: Vec<(Scenario, Vec<Runs>)>,
+}
+
+/// The runs of one server.
+type Runs = (String, Vec<Figures>);
+
+impl Results {
+    pub(super) fn new() -> Self {
+        Self { rows: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(super) fn add(&mut self, scenario: &Scenario, subject: &str, figures: Figures) {
+        if self
+            .rows
+            .last()
+            .is_none_or(|(last, _)| last.id != scenario.id)
+        {
+            self.rows.push((*scenario, Vec::new()));
+        }
+        let Some((_, subjects)) = self.rows.last_mut() else {
+            return;
+        };
+        match subjects.iter_mut().find(|(name, _)| name == subject) {
+            Some((_, runs)) => runs.push(figures),
+            None => subjects.push((subject.to_owned(), vec![figures])),
+        }
+    }
+
+    /// A Markdown table: a line for each figure of a scenario, with the median, the range, and how much it is of ours.
+    pub(super) fn table(&self) -> String {
+        let mut out = String::from(
+            "| scenario | figure | server | median | range | ours is |\n|---|---|---|---|---|---|\n",
+        );
+        for (scenario, subjects) in &self.rows {
+            for (column, title) in COLUMNS {
+                let of = |runs: &[Figures]| {
+                    Spread::of(runs.iter().filter_map(|run| run.0.get(column).copied()))
+                };
+                let ours = subjects.first().and_then(|(_, runs)| of(runs));
+                for (name, runs) in subjects {
+                    let (Some(spread), Some(ours)) = (of(runs), &ours) else {
+                        continue;
+                    };
+                    let ratio = if spread.median > 0.0 {
+                        ours.median / spread.median
+                    } else {
+                        f64::NAN
+                    };
+                    let range = format!("{}–{}", short(spread.least), short(spread.most));
+                    let cells = [scenario.title, title, name, &short(spread.median), &range];
+                    // Writing to a string cannot fail.
+                    let _ = writeln!(out, "| {} | {ratio:.2}x |", cells.join(" | "));
+                }
+            }
+        }
+        out
+    }
+
+    pub(super) fn json(&self) -> String {
+        let rows = self.rows.iter().map(|(scenario, subjects)| {
+            let subjects = subjects.iter().map(|(name, runs)| {
+                let runs: Vec<_> = runs.iter().map(|run| json!(run.0)).collect();
+                json!({ "server": name, "runs": runs })
+            });
+            json!({ "scenario": scenario.id, "args": scenario.args, "subjects": subjects.collect::<Vec<_>>() })
+        });
+        let mut text = format!("{:#}", Value::Array(rows.collect()));
+        text.push('\n');
+        text
+    }
+}
+
+struct Spread {
+    least: f64,
+    median: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        Some(Self {
+            least,
+            median: f64::midpoint(low, high),
+            most,
+        })
+    }
+}
+
+/// Three significant digits, or the whole number.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::scenario::SCENARIOS;
+
+    #[test]
+    fn medians_ranges_and_ratios_come_out() {
+        let run = |cpu: f64| {
+            Figures::parse(
+                &json!({ "server_cpu_us_per_delivery": cpu, "lost": 0, "x": "y" }).to_string(),
+            )
+            .unwrap()
+        };
+        let mut results = Results::new();
+        for (subject, cpu) in [
+            ("ours", 1.0),
+            ("floor", 0.5),
+            ("ours", 3.0),
+            ("floor", 0.5),
+            ("ours", 2.0),
+        ] {
+            results.add(&SCENARIOS[0], subject, run(cpu));
+        }
+        let table = results.table();
+        assert!(
+            table.contains("| 1 → 1, 64 B | CPU µs/delivery | ours | 2.00 | 1.00–3.00 | 1.00x |"),
+            "{table}"
+        );
+        assert!(
+            table.contains("| floor | 0.50 | 0.50–0.50 | 4.00x |"),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn faults_are_shown() {
+        let figures = Figures::parse(r#"{"done_per_s":123.4,"lost":2,"gaps":0}"#).unwrap();
+        assert_eq!(figures.line(), "done/s 123  lost 2 !");
+    }
+}
