@@ -223,7 +223,8 @@ impl RetryPolicy {
 pub enum Unsubscribe<'a> {
     /// Those under a subscription key.
     Key(&'a str),
-    /// Those for an event, of one producer or of any, of one consumer or of all of this session.
+    /// Those for an event, of one producer or of any, of one consumer or of all of this session. Without a producer,
+    /// also those under a key of the event's spelling.
     Event {
         /// Event name or pattern.
         event: &'a str,

@@ -321,12 +321,10 @@ impl Realm {
                 let sub = &self.subs[*index];
                 match &key {
                     Some(key) => *sub.key == **key,
-                    None => {
-                        *sub.event_lower == *event
-                            && producer
-                                .as_ref()
-                                .is_none_or(|it| *sub.producer_lower == **it)
-                    }
+                    None => match &producer {
+                        Some(it) => *sub.event_lower == *event && *sub.producer_lower == **it,
+                        None => *sub.event_lower == *event || *sub.key == *event,
+                    },
                 }
             }));
         }
