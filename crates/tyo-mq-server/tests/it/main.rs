@@ -1,0 +1,16 @@
+//! The server over real sockets: transcripts of Socket.IO clients, and what cannot be written as one.
+
+mod binary;
+mod chunks;
+mod client;
+mod delivery;
+mod http;
+mod lifecycle;
+mod limits;
+mod malformed;
+mod payloads;
+mod polling;
+mod presence;
+mod routing;
+mod script;
+mod server;

@@ -1,0 +1,291 @@
+//! What clients must not send, and what that costs them: their packet, or their own connection, and nobody else's.
+
+use super::script::check;
+
+/// The packet is ignored: nothing comes back and the connection goes on.
+async fn ignored(packet: &str) {
+    check(&format!(
+        r#"
+        A> {packet}
+        A<
+        A> 421["PING",null]
+        A< 431["{{\"pong\":\"PONG\",\"timestamp\":\"<time>\"}}"]
+        "#
+    ))
+    .await;
+}
+
+/// The sender is closed without a code; its neighbour notices nothing.
+async fn closes(packet: &str) {
+    check(&format!(
+        r#"
+        B> 42["CONSUMER",{{"name":"b"}}]
+        A> {packet}
+        A< closed
+        B<
+        B> 421["PING",null]
+        B< 431["{{\"pong\":\"PONG\",\"timestamp\":\"<time>\"}}"]
+        "#
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn names_that_are_none() {
+    for event in ["PRODUCER", "CONSUMER"] {
+        for payload in [
+            "",
+            ",null",
+            ",5",
+            ",[]",
+            ",{}",
+            r#",{"name":null}"#,
+            r#",{"name":5}"#,
+            r#",{"name":{"a":1}}"#,
+            r#",{"name":["a"]}"#,
+            r#",{"name":"\ud800"}"#,
+            r#",true"#,
+            r#",[null]"#,
+        ] {
+            check(&format!(
+                r#"
+                A> 42["{event}"{payload}]
+                A< 42["ERROR",{{"message":"<words>","code":-1}}]
+                "#
+            ))
+            .await;
+        }
+        ignored(&format!(r#"42["{event}","not JSON"]"#)).await;
+    }
+}
+
+#[tokio::test]
+async fn subscriptions_to_nothing() {
+    for payload in [
+        "",
+        ",null",
+        ",5",
+        ",[]",
+        ",{}",
+        r#",{"producer":"x"}"#,
+        r#",{"event":""}"#,
+        r#",{"event":5}"#,
+        r#",{"event":null}"#,
+        r#",{"event":{"event":5}}"#,
+        r#",{"event":"e","producer":5}"#,
+        r#",{"event":"e","producer":["p"]}"#,
+        r#",{"event":"e","consumer":{}}"#,
+    ] {
+        check(&format!(
+            r#"
+            A> 42["SUBSCRIBE"{payload}]
+            A< 42["ERROR","<words>"]
+            "#
+        ))
+        .await;
+    }
+    ignored(r#"42["SUBSCRIBE","not JSON"]"#).await;
+}
+
+#[tokio::test]
+async fn messages_without_an_event() {
+    for payload in [
+        "",
+        ",null",
+        ",[]",
+        ",5",
+        ",\"not JSON\"",
+        ",{}",
+        r#",{"event":5}"#,
+        r#",{"event":null,"message":1}"#,
+        r#",{"event":"e","from":5}"#,
+        r#",{"event":"e","from":{}}"#,
+        r#",{"event":"\ud800"}"#,
+    ] {
+        ignored(&format!(r#"42["PRODUCE"{payload}]"#)).await;
+    }
+}
+
+#[tokio::test]
+async fn pieces_out_of_bounds() {
+    for payload in [
+        ",null",
+        ",[]",
+        ",{}",
+        r#",{"transferId":"t","index":0,"total":-1,"data":"x"}"#,
+        r#",{"transferId":"t","index":0,"total":0,"data":"x"}"#,
+        r#",{"transferId":"t","index":1,"total":1,"data":"x"}"#,
+        r#",{"transferId":"t","index":-1,"total":1,"data":"x"}"#,
+        r#",{"transferId":"t","index":0.5,"total":1,"data":"x"}"#,
+        r#",{"transferId":"t","index":"0","total":"1","data":"x"}"#,
+        r#",{"transferId":"t","index":0,"total":4097,"data":"x"}"#,
+        r#",{"transferId":"t","index":0,"total":1e99,"data":"x"}"#,
+        r#",{"transferId":"t","index":0,"total":1,"data":5}"#,
+        r#",{"transferId":"t","index":0,"total":1,"data":"null"}"#,
+        r#",{"transferId":"t","index":0,"total":1,"data":"not JSON"}"#,
+        r#",{"transferId":{},"index":0,"total":1,"data":"{}"}"#,
+    ] {
+        ignored(&format!(r#"42["PRODUCE_CHUNK"{payload}]"#)).await;
+    }
+}
+
+#[tokio::test]
+async fn acknowledgements_of_nothing() {
+    for payload in [
+        "",
+        ",null",
+        ",5",
+        ",[]",
+        ",{}",
+        r#",{"msgId":null}"#,
+        r#",{"msgId":""}"#,
+        r#",{"msgId":{}}"#,
+        r#",{"msgId":"\ud800"}"#,
+        r#","not JSON""#,
+        r#","msg-1-2""#,
+    ] {
+        check(&format!(
+            r#"
+            A> 42["ACK"{payload}]
+            A< 42["ACK_FAIL",{{"ok":false,"code":400,"message":"<words>"}}]
+            "#
+        ))
+        .await;
+    }
+    check(
+        r#"
+        A> 42["ACK",{"msgId":"msg-x-1"},"no function"]
+        A< 42["ACK_FAIL",{"ok":false,"code":404,"message":"<words>"}]
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_has_no_effect() {
+    for packet in [
+        "42",
+        "42[5]",
+        "42[5,{}]",
+        r#"42["HELLO"]"#,
+        r#"42["HELLO",null]"#,
+        r#"42["DEBUG"]"#,
+        r#"42["QUIT",5]"#,
+        r#"42["UNSUBSCRIBE"]"#,
+        r#"42["UNSUBSCRIBE",{}]"#,
+        r#"42["UNSUBSCRIBE",[1]]"#,
+        r#"42["NOT_AN_EVENT",{"a":1}]"#,
+        r#"42["error",{"a":1}]"#,
+        r#"42["__proto__",{"a":1}]"#,
+        r#"42["PING",{"a":1}]"#,
+        r#"42["PING"]"#,
+        "43[1]",
+        "437[1]",
+        "3",
+        "3probe",
+        "5",
+        "6",
+        "41/elsewhere,",
+    ] {
+        ignored(packet).await;
+    }
+}
+
+#[tokio::test]
+async fn what_ends_the_connection() {
+    for packet in [
+        "",
+        "2",
+        "7",
+        "x",
+        "4",
+        "40",
+        "44",
+        "47",
+        "4x",
+        "42[]",
+        "42[null]",
+        "42[{}]",
+        "42[true]",
+        "42{}",
+        "42x",
+        r#"42["PING""#,
+        r#"42["PING",]"#,
+        r#"42["PING",{"a":01}]"#,
+        r#"42["connect"]"#,
+        r#"42["connect_error"]"#,
+        r#"42["disconnect",1]"#,
+        r#"42["disconnecting"]"#,
+        r#"42["newListener"]"#,
+        r#"42["removeListener"]"#,
+        r#"42/remote,["PING",null]"#,
+        r#"4299999999999999999999["PING",null]"#,
+        r#"45["PRODUCE",{"event":"e"}]"#,
+        r#"451000000000-["PRODUCE",{"event":"e"}]"#,
+        r#"451-["PRODUCE",{"event":"e","message":{"_placeholder":true,"num":1}}]"#,
+    ] {
+        closes(packet).await;
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_nobody_waits_for() {
+    check(
+        r#"
+        A>> 0102
+        A< closed
+        B> 451-["PRODUCE",{"event":"e","message":{"_placeholder":true,"num":0}}]
+        B> 42["PING",null]
+        B< closed
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_event_before_joining() {
+    check(
+        r#"
+        A! engine
+        A> 421["PING",{"k":1}]
+        A< closed
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn nesting_has_a_bound_that_only_its_sender_feels() {
+    let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    check(&format!(
+        r#"
+        C> 42["SUBSCRIBE",{{"event":"e","producer":"P","consumer":"c"}}]
+        P> 42["PRODUCE",{{"event":"e","message":{},"from":"P"}}]
+        C< 42["CONSUME-p-e",{{"event":"e","message":{},"from":"P"}}]
+        "#,
+        deep(100),
+        deep(100)
+    ))
+    .await;
+    let packet = format!(
+        r#"42["PRODUCE",{{"event":"e","message":{}}}]"#,
+        deep(200_000)
+    );
+    check(&format!(
+        "C> 42[\"CONSUMER\",{{\"name\":\"c\"}}]\nA> {packet}\nC<\nA! leave"
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn names_that_scripts_would_trip_over() {
+    check(
+        r#"
+        C> 42["CONSUMER",{"name":"__proto__","id":"constructor"}]
+        C> 42["SUBSCRIBE",{"event":"toString","producer":"hasOwnProperty","consumer":"__proto__"}]
+        P> 42["PRODUCE",{"event":"toString","message":1,"from":"hasOwnProperty","__proto__":{"x":1}}]
+        C< 42["CONSUME-hasownproperty-tostring",{"event":"toString","message":1,"from":"hasOwnProperty"}]
+        "#,
+    )
+    .await;
+}
