@@ -165,6 +165,8 @@ impl<'a> From<&'a Frame> for FrameRef<'a> {
 #[derive(Debug, Default)]
 pub struct FrameScratch {
     buf: Vec<u8>,
+    /// Where the frame starts in `buf`.
+    start: usize,
 }
 
 impl FrameScratch {
@@ -174,10 +176,15 @@ impl FrameScratch {
         if self.buf.capacity() > KEEP_SCRATCH {
             self.buf = Vec::new();
         }
-        let start = encode(&mut self.buf, write);
+        self.start = encode(&mut self.buf, write);
+        self.last()
+    }
+
+    /// The message that was encoded last, for another receiver; empty before the first.
+    pub fn last(&self) -> FrameRef<'_> {
         FrameRef(Source::Scratch {
-            wire: &self.buf[start..],
-            packet_at: (MAX_HEADER - start) as u8,
+            wire: &self.buf[self.start..],
+            packet_at: (MAX_HEADER - self.start) as u8,
         })
     }
 }

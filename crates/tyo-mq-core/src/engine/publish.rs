@@ -33,7 +33,7 @@ impl Realm {
         &mut self,
         ctx: &mut Context<'_>,
         session: SessionId,
-        publish: Publish<'_>,
+        mut publish: Publish<'_>,
         token: Option<ReplyToken>,
     ) {
         if let Err(limit) = check_publish(ctx.config, &publish) {
@@ -49,7 +49,7 @@ impl Realm {
         }
         self.counters.produced += 1;
         let route = self.route(&publish, Some(session), &ctx.config.limits);
-        let mut publication = self.publication(ctx, &publish, &route);
+        let mut publication = self.publication(ctx, &mut publish, &route);
         if let Some(token) = token {
             publication.confirm = Some(self.open_confirm(ctx, session, token));
         }
@@ -65,9 +65,9 @@ impl Realm {
     }
 
     /// Shows a message of another realm to the observers in this one.
-    pub(crate) fn observe(&mut self, ctx: &mut Context<'_>, publish: Publish<'_>) {
+    pub(crate) fn observe(&mut self, ctx: &mut Context<'_>, mut publish: Publish<'_>) {
         let route = self.route(&publish, None, &ctx.config.limits);
-        let mut publication = self.publication(ctx, &publish, &route);
+        let mut publication = self.publication(ctx, &mut publish, &route);
         self.reach_subscribers(ctx, &mut publication, &route, publish.recipients.as_deref());
     }
 
@@ -116,15 +116,15 @@ impl Realm {
     fn publication(
         &mut self,
         ctx: &Context<'_>,
-        publish: &Publish<'_>,
+        publish: &mut Publish<'_>,
         route: &Route,
     ) -> Publication {
         self.publications += 1;
         let message = Message {
             event: route.event.clone(),
             producer: route.producer.clone(),
-            body: publish.body.clone(),
-            attachments: publish.attachments.clone(),
+            body: std::mem::take(&mut publish.body),
+            attachments: std::mem::take(&mut publish.attachments),
         };
         let lifetime = if publish.lifetime == Lifetime::Unset {
             route.default_ttl

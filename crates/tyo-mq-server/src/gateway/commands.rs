@@ -1,6 +1,7 @@
 //! Client events become broker commands, and the answers that need no broker are given here.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -143,9 +144,7 @@ impl Desk<'_> {
     }
 
     fn publish(&mut self, produce: &Produce<'_>, ack: Option<u64>, attachments: Vec<Bytes>) {
-        let raw = produce.message.as_deref().map_or(0, str::len);
-        let mut body = Vec::with_capacity(raw + produce.event.len() + ENVELOPE_ROOM);
-        encode_envelope(produce, &mut body);
+        let body = envelope(produce);
         let reach = match &produce.broadcast {
             None => Reach::Subscribers,
             Some(Broadcast::Realm) => Reach::Realm,
@@ -155,7 +154,7 @@ impl Desk<'_> {
             event: &produce.event,
             producer: produce.producer(),
             producer_id: produce.id.as_deref(),
-            body: body.into(),
+            body,
             attachments: attachments.into(),
             lifetime: produce.ttl.map_or(Lifetime::Unset, lifetime),
             guaranteed: produce.guaranteed,
@@ -232,6 +231,27 @@ impl Desk<'_> {
         let _ = self.conn.send(frame, SendKind::Keep);
     }
 }
+
+/// The envelope of a message. A small one is written elsewhere first, so that it is allocated once and to size.
+fn envelope(produce: &Produce<'_>) -> Bytes {
+    thread_local! {
+        static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    let content = produce.message.as_deref().map_or(0, str::len);
+    if content > SCRATCH_BYTES {
+        let mut body = Vec::with_capacity(content + produce.event.len() + ENVELOPE_ROOM);
+        encode_envelope(produce, &mut body);
+        return body.into();
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.clear();
+        encode_envelope(produce, scratch);
+        Bytes::copy_from_slice(scratch)
+    })
+}
+
+/// The largest message that is written to the scratch first.
+const SCRATCH_BYTES: usize = 16 * 1024;
 
 /// Room for the field names of an envelope and a producer's name.
 const ENVELOPE_ROOM: usize = 96;

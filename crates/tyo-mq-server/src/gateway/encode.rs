@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use tyo_mq_codec::socket::{ROOT, placeholders_to_buffers, write_ack_start, write_event_start};
 use tyo_mq_core::engine::{
@@ -17,30 +17,53 @@ use tyo_mq_protocol::{
     Confirm, ErrorCode, Notice as WireNotice, Status, cut_chunks, needs_chunks,
     write_consume_chunk, write_receipt,
 };
-use tyo_mq_transport::Frame;
+use tyo_mq_transport::{Frame, FrameRef, FrameScratch};
 
 /// The frames of the message that was delivered last on a shard, for its next receiver.
 #[derive(Default)]
 pub(super) struct FrameMemo {
     /// What they are of; nothing if they are for one receiver alone.
     of: Option<(Arc<Message>, Key)>,
+    /// The one frame of a small message, in place of the one before.
+    small: FrameScratch,
+    /// The frames of any other message.
     frames: Vec<Frame>,
 }
 
 impl FrameMemo {
-    /// The frames of a delivery: encoded now, or those of the receiver before.
-    pub(super) fn frames(&mut self, delivery: &Delivery) -> &[Frame] {
+    /// Sends the frames of a delivery: encoded now, or those of the receiver before.
+    pub(super) fn send(&mut self, delivery: &Delivery, mut send: impl FnMut(FrameRef<'_>)) {
         let shared = delivery.receipt.is_none();
         let known = self.of.as_ref().is_some_and(|(message, key)| {
             shared && Arc::ptr_eq(message, &delivery.message) && *key == delivery.key
         });
         if !known {
-            self.frames = delivery_frames(delivery);
+            self.encode(delivery);
             self.of = shared.then(|| (delivery.message.clone(), delivery.key.clone()));
         }
-        &self.frames
+        if self.frames.is_empty() {
+            return send(self.small.last());
+        }
+        self.frames.iter().for_each(|frame| send(frame.into()));
+    }
+
+    fn encode(&mut self, delivery: &Delivery) {
+        let message = &*delivery.message;
+        let small = message.attachments.is_empty() && message.body.len() <= SMALL_BYTES;
+        match (&delivery.key, std::str::from_utf8(&message.body)) {
+            (Key::Exact(key), Ok(body)) if small => {
+                self.frames.clear();
+                let receipt = delivery.receipt.as_ref();
+                self.small
+                    .text(|out| write_delivery(out, key, 0, body, receipt));
+            }
+            _ => self.frames = delivery_frames(delivery),
+        }
     }
 }
+
+/// A smaller message is copied to each receiver's queue, a larger one is shared.
+const SMALL_BYTES: usize = 8 * 1024;
 
 fn delivery_frames(delivery: &Delivery) -> Vec<Frame> {
     let (message, receipt) = (&*delivery.message, delivery.receipt.as_ref());
@@ -67,18 +90,28 @@ fn name_frames(key: &str, message: &Message, receipt: Option<&Receipt>) -> Vec<F
     }
     let room = key.len() + body.len() + RECEIPT_ROOM;
     let frame = Frame::text_with_capacity(room, |out| {
-        write_consume_start(out, message.attachments.len(), key);
-        out.extend_from_slice(body.as_bytes());
-        if let Some(receipt) = receipt {
-            write_receipt(out, receipt.id.as_str(), receipt.attempt);
-        }
-        out.extend_from_slice(b"}]");
+        write_delivery(out, key, message.attachments.len(), &body, receipt);
     });
     vec![if message.attachments.is_empty() {
         frame
     } else {
         frame.with_attachments(message.attachments.to_vec())
     }]
+}
+
+fn write_delivery(
+    out: &mut Vec<u8>,
+    key: &str,
+    attachments: usize,
+    body: &str,
+    receipt: Option<&Receipt>,
+) {
+    write_consume_start(out, attachments, key);
+    out.extend_from_slice(body.as_bytes());
+    if let Some(receipt) = receipt {
+        write_receipt(out, receipt.id.as_str(), receipt.attempt);
+    }
+    out.extend_from_slice(b"}]");
 }
 
 fn write_consume_start(out: &mut Vec<u8>, attachments: usize, key: &str) {

@@ -44,11 +44,11 @@ impl Outlet for SocketOutlet {
             SendKind::Droppable
         };
         let mut pressure = Pressure::Flowing;
-        for frame in memo.get::<FrameMemo>().frames(delivery) {
+        memo.get::<FrameMemo>().send(delivery, |frame| {
             if self.conn.send(frame, kind) == SendOutcome::AboveHighWater {
                 pressure = Pressure::High;
             }
-        }
+        });
         pressure
     }
 
