@@ -74,6 +74,8 @@ pub(super) struct Ledger {
 pub(super) struct Tally {
     pub(super) confirmed: u64,
     pub(super) refused: u64,
+    /// Of these, how many a queue kept all the same: who was refused sends again, and it is there twice.
+    pub(super) refused_and_kept: u64,
     pub(super) unanswered: u64,
     /// Different messages of different queues.
     pub(super) delivered: u64,
@@ -121,6 +123,9 @@ impl Ledger {
             unanswered: self.produced.iter().map(Produced::unanswered).sum(),
             ..Tally::default()
         };
+        let kept = queues.iter().flat_map(|(queue, _)| self.delivered(queue));
+        let kept: BTreeSet<Seq> = kept.collect();
+        tally.refused_and_kept = self.refused().filter(|seq| kept.contains(seq)).count() as u64;
         for (queue, order) in queues {
             self.count(queue, &mut tally);
             self.find_lost(queue, &mut tally);
@@ -139,6 +144,13 @@ impl Ledger {
             it.confirmed.iter().map(seq).collect::<Vec<_>>()
         };
         self.produced.iter().flat_map(of).collect()
+    }
+
+    fn refused(&self) -> impl Iterator<Item = Seq> {
+        self.produced.iter().flat_map(|it| {
+            let producer = it.producer;
+            it.refused.keys().map(move |&n| Seq { producer, n })
+        })
     }
 
     fn journals(&self, queue: &str) -> impl Iterator<Item = &Journal> {
@@ -298,6 +310,7 @@ impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.confirmed += other.confirmed;
         self.refused += other.refused;
+        self.refused_and_kept += other.refused_and_kept;
         self.unanswered += other.unanswered;
         self.delivered += other.delivered;
         self.after_restart += other.after_restart;
@@ -312,13 +325,14 @@ impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "confirmed {}, delivered {} ({} after a restart), redelivered {}, acknowledged {}, refused {}, unanswered {}, lost {}",
+            "confirmed {}, delivered {} ({} after a restart), redelivered {}, acknowledged {}, refused {} ({} kept all the same), unanswered {}, lost {}",
             self.confirmed,
             self.delivered,
             self.after_restart,
             self.redelivered,
             self.acked,
             self.refused,
+            self.refused_and_kept,
             self.unanswered,
             self.lost
         )

@@ -3,6 +3,7 @@
 //! A process that is killed leaves what it wrote to the operating system; only a power failure takes that. So these rounds
 //! show that nothing is confirmed before it is written, and nothing about what a disk does.
 
+mod backlog;
 mod broker;
 mod client;
 mod consumer;
@@ -148,6 +149,7 @@ fn play(stage: &mut Stage, scenario: Scenario, seed: u64) -> Result<Tally> {
     match scenario {
         Scenario::Kill => kill::round(stage, random),
         Scenario::Worker => handover::round(stage, random),
+        Scenario::Backlog => backlog::round(stage),
         Scenario::Locked => {
             let mut lock = Locked::new(random.percent(50));
             rug::round(stage, random, &mut lock)

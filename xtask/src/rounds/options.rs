@@ -11,9 +11,9 @@ pub(super) const USAGE: &str = "\
 usage: cargo xtask rounds [--store sqlite|redis|memory] [--scenario NAME|all] [--rounds N] [--seed S] [--broker FILE]
 
   --store     where messages are kept [sqlite]
-  --scenario  kill, worker, locked, full-disk, corrupt, redis-kill, redis-restart, redis-readonly, redis-oom, or
+  --scenario  kill, worker, backlog, locked, full-disk, corrupt, redis-kill, redis-restart, redis-readonly, redis-oom, or
               all that the store can have [all]
-  --rounds    rounds of each scenario [50 of kill, 5 of each other]
+  --rounds    rounds of each scenario [50 of kill, 1 of backlog, 5 of each other]
   --seed      the first round's seed; the others count on from it [a new one]
   --broker    a built broker, instead of building one";
 
@@ -22,6 +22,7 @@ usage: cargo xtask rounds [--store sqlite|redis|memory] [--scenario NAME|all] [-
 pub(super) enum Scenario {
     Kill,
     Worker,
+    Backlog,
     Locked,
     FullDisk,
     Corrupt,
@@ -32,13 +33,14 @@ pub(super) enum Scenario {
 }
 
 /// A scenario, its name, and the stores that it can happen to.
-const SCENARIOS: [(Scenario, &str, &[Store]); 9] = [
+const SCENARIOS: [(Scenario, &str, &[Store]); 10] = [
     (Scenario::Kill, "kill", &[Store::Sqlite, Store::Redis]),
     (
         Scenario::Worker,
         "worker",
         &[Store::Memory, Store::Sqlite, Store::Redis],
     ),
+    (Scenario::Backlog, "backlog", &[Store::Sqlite, Store::Redis]),
     (Scenario::Locked, "locked", &[Store::Sqlite]),
     (Scenario::FullDisk, "full-disk", &[Store::Sqlite]),
     (Scenario::Corrupt, "corrupt", &[Store::Sqlite]),
@@ -58,6 +60,7 @@ impl Scenario {
     pub(super) fn rounds(self) -> u64 {
         match self {
             Self::Kill => 50,
+            Self::Backlog => 1,
             _ => 5,
         }
     }
@@ -141,9 +144,9 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert_eq!(names(""), "kill worker locked full-disk corrupt");
+        assert_eq!(names(""), "kill worker backlog locked full-disk corrupt");
         assert_eq!(names("--store memory"), "worker");
-        let redis = "kill worker redis-kill redis-restart redis-readonly redis-oom";
+        let redis = "kill worker backlog redis-kill redis-restart redis-readonly redis-oom";
         assert_eq!(names("--scenario all --store redis"), redis);
         assert_eq!(names("--scenario kill"), "kill");
         for wrong in [
