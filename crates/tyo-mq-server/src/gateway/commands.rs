@@ -74,16 +74,16 @@ impl Desk<'_> {
                     id: it.id.as_deref(),
                     default_ttl,
                 };
-                self.submit(Command::RegisterProducer(ask), None);
+                self.register(Command::RegisterProducer(ask), ack);
             }
             ClientEvent::Consumer(it) => {
                 let ask = RegisterConsumer {
                     name: &it.name,
                     id: it.id.as_deref(),
                 };
-                self.submit(Command::RegisterConsumer(ask), None);
+                self.register(Command::RegisterConsumer(ask), ack);
             }
-            ClientEvent::Subscribe(it) => self.subscribe(&it),
+            ClientEvent::Subscribe(it) => self.subscribe(&it, ack),
             ClientEvent::Unsubscribe(it) => self.unsubscribe(&it, ack),
             ClientEvent::Ping(Some(payload)) => {
                 if let Some(ack) = ack {
@@ -103,7 +103,7 @@ impl Desk<'_> {
         }
     }
 
-    fn subscribe(&mut self, ask: &tyo_mq_protocol::Subscribe) {
+    fn subscribe(&mut self, ask: &tyo_mq_protocol::Subscribe, ack: Option<u64>) {
         let spec = SubscriptionSpec {
             producer: ask.producer.as_str().into(),
             event: ask.event.as_str().into(),
@@ -122,7 +122,7 @@ impl Desk<'_> {
             consumer_id: ask.consumer_id.as_deref().or(ask.id.as_deref()),
             spec,
         };
-        self.submit(Command::Subscribe(subscribe), None);
+        self.register(Command::Subscribe(subscribe), ack);
     }
 
     fn unsubscribe(&mut self, ask: &tyo_mq_protocol::Unsubscribe, ack: Option<u64>) {
@@ -218,6 +218,17 @@ impl Desk<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Carries out what has no answer when it succeeds.
+    fn register(&mut self, command: Command<'_>, ack: Option<u64>) {
+        if ack.is_none() {
+            return self.submit(command, None);
+        }
+        let outlet = self.main.outlet.clone();
+        outlet.set_asking(ack);
+        self.submit(command, None);
+        outlet.set_asking(None);
     }
 
     fn submit(&mut self, command: Command<'_>, ack: Option<u64>) {

@@ -277,6 +277,20 @@ fn refused_frame(reason: &RefusedRegistration) -> Frame {
     })
 }
 
+/// The answer to the ack of an event that was refused; none if the notice refuses nothing.
+pub(super) fn refusal_frame(ack: u64, notice: &Notice) -> Option<Frame> {
+    let (code, message) = match notice {
+        Notice::Refused(reason @ RefusedRegistration::Limit(_)) => {
+            (Status::RateLimited, reason.to_string())
+        }
+        Notice::Refused(reason) => (Status::Forbidden, reason.to_string()),
+        Notice::SubscribeRefused(limit) => (Status::RateLimited, limit.to_string()),
+        _ => return None,
+    };
+    let message = &message;
+    Some(confirm_frame(ack, &Confirm::Refused { code, message }))
+}
+
 /// The frames of an answer: as an event where there is one, and to the Socket.IO ack if one waits.
 pub(super) fn reply_frames(ack: Option<u64>, reply: &Reply) -> Vec<Frame> {
     match reply {

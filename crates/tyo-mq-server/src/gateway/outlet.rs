@@ -1,19 +1,21 @@
 //! The outlet of a Socket.IO socket: outputs of the broker become frames in its connection's queue.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tyo_mq_core::engine::{Delivery, Notice, Reply, ReplyToken};
 use tyo_mq_core::runtime::{Memo, Outlet, Pressure};
 use tyo_mq_transport::{Connection, Frame, SendKind, SendOutcome};
 
-use super::encode::{FrameMemo, core_notice_frame, reply_frames};
+use super::encode::{FrameMemo, core_notice_frame, refusal_frame, reply_frames};
 
 /// Where a socket's outputs go.
 pub(super) struct SocketOutlet {
     conn: Arc<Connection>,
     /// The broker ended the session: the socket leaves its namespace.
     ended: AtomicBool,
+    /// The Socket.IO ack of the event under way, which only a refusal answers.
+    asking: Mutex<Option<u64>>,
     high_water_bytes: usize,
 }
 
@@ -22,12 +24,18 @@ impl SocketOutlet {
         Self {
             conn,
             ended: AtomicBool::new(false),
+            asking: Mutex::default(),
             high_water_bytes,
         }
     }
 
     pub(super) fn is_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    /// Sets the ack to answer if what is carried out next is refused; it ends with that.
+    pub(super) fn set_asking(&self, ack: Option<u64>) {
+        *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = ack;
     }
 
     fn keep(&self, frame: &Frame) {
@@ -54,6 +62,12 @@ impl Outlet for SocketOutlet {
 
     fn notify(&self, notice: &Notice) {
         self.keep(&core_notice_frame(notice));
+        if matches!(notice, Notice::Refused(_) | Notice::SubscribeRefused(_)) {
+            let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(frame) = asking.take().and_then(|ack| refusal_frame(ack, notice)) {
+                self.keep(&frame);
+            }
+        }
     }
 
     fn reply(&self, token: Option<ReplyToken>, reply: Reply) {

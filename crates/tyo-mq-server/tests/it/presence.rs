@@ -73,6 +73,35 @@ async fn a_name_that_another_socket_holds() {
 }
 
 #[tokio::test]
+async fn a_refused_registration_answers_its_ack() {
+    check(
+        r#"
+        C> 421["CONSUMER",{"name":"c"}]
+        C<
+        X> 425["CONSUMER",{"name":"c"}]
+        X< 42["ERROR",{"message":"<words>","code":-3}]
+        X< 435[{"ok":false,"code":403,"message":"<words>"}]
+        X< 41
+        "#,
+    )
+    .await;
+    let long = "x".repeat(2_000);
+    check(&format!(
+        r#"
+        A> 421["PRODUCER",{{"name":"{long}"}}]
+        A< 42["ERROR",{{"message":"<w1>","code":-1}}]
+        A< 431[{{"ok":false,"code":429,"message":"<w1>"}}]
+        A> 422["SUBSCRIBE",{{"event":"e","consumer":"{long}"}}]
+        A< 42["ERROR","<w2>"]
+        A< 432[{{"ok":false,"code":429,"message":"<w2>"}}]
+        A> 423["PRODUCE",{{"event":"e","from":"{long}"}}]
+        A< 433[{{"ok":false,"code":400,"message":"<w3>"}}]
+        "#
+    ))
+    .await;
+}
+
+#[tokio::test]
 async fn a_name_that_a_dead_socket_held() {
     check(
         r#"
