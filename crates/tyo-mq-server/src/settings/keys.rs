@@ -158,3 +158,42 @@ fn distance(left: &str, right: &str) -> usize {
     }
     row[right.len()]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What operators read.
+    const DOCUMENT: &str = include_str!("../../../../docs/SETTINGS.md");
+
+    #[test]
+    fn every_key_that_is_obeyed_is_documented() {
+        let missing: Vec<_> = OBEYED
+            .iter()
+            .filter(|key| !DOCUMENT.contains(&format!("`{key}`")))
+            .collect();
+        assert!(missing.is_empty(), "docs/SETTINGS.md lacks {missing:?}");
+    }
+
+    #[test]
+    fn every_key_that_is_documented_is_known() {
+        let rows = DOCUMENT.lines().filter(|line| line.starts_with("| `"));
+        let keys = rows.flat_map(|row| row.split('|').skip(1).take(2));
+        let named = keys.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        let unknown: Vec<_> = named
+            .filter(|key| !key.starts_with("--") && !key.starts_with("TYO_MQ_"))
+            .filter(|key| !matches!(look_up(key), Known::Yes))
+            .collect();
+        assert!(unknown.is_empty(), "docs/SETTINGS.md has {unknown:?}");
+    }
+
+    #[test]
+    fn keys_are_known_suggested_or_strange() {
+        assert!(matches!(look_up("port"), Known::Yes));
+        assert!(matches!(look_up("remote.relay.x"), Known::Later));
+        assert!(matches!(look_up("remoter"), Known::No));
+        assert_eq!(suggestion("prot"), Some("port"));
+        assert_eq!(suggestion("xyz"), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}
