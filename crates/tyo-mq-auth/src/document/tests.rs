@@ -1,0 +1,1 @@
+//! Loading, merging, changing and showing the auth settings.
