@@ -173,7 +173,7 @@ impl Realm {
             };
             let purpose = Purpose::Ack {
                 queue: key,
-                id: entry.id,
+                entry: Box::new(entry),
                 session,
                 token,
             };
@@ -201,34 +201,42 @@ impl Realm {
         (in_flight.entry, blocked)
     }
 
-    /// The store forgot an acknowledged message, or could not: then it is read and delivered again.
+    /// The store forgot an acknowledged message, or could not: then it is delivered again, before all others.
     pub(crate) fn on_ack_stored(
         &mut self,
         ctx: &mut Context<'_>,
         key: &QueueKey,
-        ask: (MessageId, SessionId, Option<ReplyToken>),
+        ask: (Entry, SessionId, Option<ReplyToken>),
         result: StoreResult,
     ) {
-        let (id, session, token) = ask;
-        let result = match result {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                self.counters.store_failures += 1;
-                let index = self.queue_named(&key.key, &key.consumer);
-                self.stored += 1;
-                let queue = &mut self.queues[index];
-                queue.stored += 1;
-                queue.rescan();
-                self.attach_waiting(key);
-                self.pump(ctx, index);
-                Err(AckError::Store(error))
-            }
+        let (entry, session, token) = ask;
+        let reply = Reply::Acked {
+            id: entry.id.clone(),
+            result: result
+                .as_ref()
+                .map(drop)
+                .map_err(|error| error.clone().into()),
         };
         ctx.out.push(Output::Reply {
             session,
             token,
-            reply: Reply::Acked { id, result },
+            reply,
         });
+        if result.is_ok() {
+            return;
+        }
+        self.counters.store_failures += 1;
+        let index = self.queue_named(&key.key, &key.consumer);
+        self.attach_waiting(key);
+        self.stored += 1;
+        let queue = &mut self.queues[index];
+        queue.stored += 1;
+        if queue.drainers.is_empty() {
+            queue.rescan();
+        } else {
+            queue.push_back_in(entry);
+            self.pump(ctx, index);
+        }
     }
 
     /// A row was stored, or not: a delivery under way then lives in memory alone.

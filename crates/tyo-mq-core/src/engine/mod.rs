@@ -320,11 +320,11 @@ impl Engine {
             }
             Purpose::Ack {
                 queue,
-                id,
+                entry,
                 session,
                 token,
             } => {
-                realm.on_ack_stored(&mut ctx, &queue, (id, session, token), result);
+                realm.on_ack_stored(&mut ctx, &queue, (*entry, session, token), result);
             }
             Purpose::Fetch { queue, round } => realm.on_page(&mut ctx, queue, round, result),
             Purpose::Purge => realm.on_purged(&mut ctx, result),

@@ -111,6 +111,13 @@ impl Queue {
         Some(entry)
     }
 
+    /// Makes a message that was in hand the next to deliver.
+    pub(crate) fn push_back_in(&mut self, entry: Entry) {
+        self.pass(&entry.id);
+        self.ready_bytes += entry.message.size();
+        self.ready.push_front(entry);
+    }
+
     /// Notes that a message is no longer to be taken from a page that is being read.
     pub(crate) fn pass(&mut self, id: &MessageId) {
         if let Some(backlog) = self
@@ -129,8 +136,8 @@ impl Queue {
         } else {
             self.backlog = Some(Backlog::default());
         }
-        self.ready.retain(|entry| !entry.stored);
-        self.ready_bytes = self.ready.iter().map(|entry| entry.message.size()).sum();
+        self.ready.clear();
+        self.ready_bytes = 0;
     }
 }
 

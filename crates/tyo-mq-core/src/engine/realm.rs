@@ -11,7 +11,7 @@ use super::config::Config;
 use super::ids::Ids;
 use super::input::{Lifetime, RealmPolicy, ReplyToken, StoreToken, SubscriptionSpec};
 use super::output::{Key, Output, PublishError};
-use super::queue::Queue;
+use super::queue::{Entry, Queue};
 use super::route::Routes;
 use super::settle::{Departure, SubscriptionName, Unsettled};
 use super::topics::TopicTree;
@@ -239,7 +239,7 @@ pub(crate) enum Purpose {
     /// An acknowledged message was to be forgotten.
     Ack {
         queue: Arc<QueueKey>,
-        id: MessageId,
+        entry: Box<Entry>,
         session: SessionId,
         token: Option<ReplyToken>,
     },

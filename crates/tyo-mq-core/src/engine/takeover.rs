@@ -213,14 +213,11 @@ impl Realm {
         if queue.drainers.is_empty() {
             let unstored = taken.iter().map(|it| &it.entry).chain(&queue.ready);
             self.counters.dropped += unstored.filter(|entry| !entry.stored).count() as u64;
-            queue.ready.clear();
             queue.rescan();
             return;
         }
         for in_flight in taken.into_iter().rev() {
-            queue.pass(&in_flight.entry.id);
-            queue.ready_bytes += in_flight.entry.message.size();
-            queue.ready.push_front(in_flight.entry);
+            queue.push_back_in(in_flight.entry);
         }
         self.pump(ctx, index);
     }

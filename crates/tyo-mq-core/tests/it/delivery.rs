@@ -374,6 +374,29 @@ fn clock_jumps_do_not_touch_attempts() {
 }
 
 #[test]
+fn what_a_purge_did_not_see_is_not_taken_for_gone() {
+    check_deliveries(
+        "c> open
+        c> sub P k durable ack timeout=200000
+        P> open
+        tick 59000
+        P> pub P k 1 ttl=2000
+        c< p-k 1 m1 #1
+        hold
+        tick 1500
+        wall 1000
+        flush
+        wall -5000
+        c> ack m1
+        release
+        c< acked m1
+        restart
+        usage
+        < realms=1 consumers=1 subscriptions=1 queues=1",
+    );
+}
+
+#[test]
 fn a_message_that_expires_in_flight_is_acknowledged_once() {
     check_deliveries(
         "c> open

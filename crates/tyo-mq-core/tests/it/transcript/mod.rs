@@ -10,7 +10,7 @@ mod commands;
 mod print;
 mod world;
 
-pub(crate) use world::World;
+pub(crate) use world::{World, kind, now_or_never};
 
 use tyo_mq_core::engine::Config;
 

@@ -1,6 +1,7 @@
 //! The world of a transcript: engine, store, clock, sessions by label.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
@@ -24,6 +25,10 @@ pub(crate) struct World {
     /// Whether notices of presence are printed.
     pub(super) presence: bool,
     pub(super) failing: HashSet<&'static str>,
+    /// Store operations so far.
+    pub(crate) operations: usize,
+    /// Numbers of operations that fail.
+    pub(crate) failing_operations: Range<usize>,
     next_slot: u32,
 }
 
@@ -44,6 +49,8 @@ impl World {
             held: None,
             presence: true,
             failing: HashSet::new(),
+            operations: 0,
+            failing_operations: 0..0,
             next_slot: 0,
         }
     }
@@ -85,19 +92,28 @@ impl World {
                 self.print(&output, printed);
                 continue;
             };
-            match &mut self.held {
-                Some(held) => held.push_back((token, op)),
-                None => results.push_back((token, self.execute(op))),
+            if let Some(held) = &mut self.held {
+                held.push_back((token, op));
+            } else {
+                results.push_back((token, self.execute(op)));
             }
         }
         results
     }
 
-    fn execute(&self, op: StoreOp) -> StoreResult {
-        if self.failing.contains(kind(&op)) {
+    fn execute(&mut self, op: StoreOp) -> StoreResult {
+        let number = self.operations;
+        self.operations += 1;
+        if self.failing.contains(kind(&op)) || self.failing_operations.contains(&number) {
             return Err(StoreError::Unavailable("by the test".to_owned()));
         }
         self.store.execute_now(op)
+    }
+
+    /// Messages that wait in the store.
+    pub(crate) fn kept_rows(&self) -> u64 {
+        let snapshot = now_or_never(self.store.load()).expect("the memory store always loads");
+        snapshot.queues.iter().map(|(_, rows)| rows).sum()
     }
 
     /// Completes held operations, all or so many.
