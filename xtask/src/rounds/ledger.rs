@@ -202,22 +202,19 @@ impl Ledger {
         });
     }
 
-    /// Of each connection's messages those kept are the first ones: nothing kept was sent after something not kept.
+    /// Of each connection's messages those kept are the first ones: nothing kept was sent after something not kept. Where some
+    /// were refused, those without an answer may have been, too.
     fn find_holes(&self, queue: &str, tally: &mut Tally) {
         let delivered = self.delivered(queue);
         let mut holes = BTreeSet::new();
-        for run in &self.produced {
+        for run in self.produced.iter().filter(|run| run.refused.is_empty()) {
             let seq = |n| Seq {
                 producer: run.producer,
                 n,
             };
             let last = delivered.range(seq(run.first)..seq(run.end)).next_back();
             let before = run.first..last.map_or(run.first, |last| last.n);
-            let is_hole = |n: &u64| {
-                !delivered.contains(&seq(*n))
-                    && !run.refused.contains_key(n)
-                    && !run.confirmed.contains(n)
-            };
+            let is_hole = |n: &u64| !delivered.contains(&seq(*n)) && !run.confirmed.contains(n);
             holes.extend(before.filter(is_hole).map(seq));
         }
         report(&holes, tally, |count, some| {
