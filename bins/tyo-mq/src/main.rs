@@ -13,6 +13,10 @@ use tyo_mq_server::{Loaded, Server, Settings};
 
 use flags::Flags;
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let flags = Flags::parse();
     flags.start_log();

@@ -1,4 +1,8 @@
 //! The program as an operator meets it: flags, exit codes, messages, signals.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper that cannot go on fails its test there"
+)]
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
