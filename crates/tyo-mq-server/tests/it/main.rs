@@ -1,4 +1,8 @@
 //! The server over real sockets: transcripts of Socket.IO clients, and what cannot be written as one.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper that cannot go on fails its test there"
+)]
 
 mod binary;
 mod chunks;
