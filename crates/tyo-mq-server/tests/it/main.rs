@@ -18,3 +18,4 @@ mod presence;
 mod routing;
 mod script;
 mod server;
+mod settings;

@@ -1,0 +1,139 @@
+//! Settings that change what clients see, each next to its default; and stores that outlive their server.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::http::get;
+use super::script::{check_with, play};
+use super::server::Running;
+
+#[tokio::test]
+async fn the_time_for_an_acknowledgement() {
+    check_with(
+        json!({"ack_timeout": "20ms"}),
+        r#"
+        C> 42["SUBSCRIBE",{"event":"e","producer":"P","consumer":"c","ack":true,"retry":{"max_attempts":2,"delay":"5ms"}}]
+        P> 42["PRODUCE",{"event":"e","message":1,"from":"P"}]
+        C< 42["CONSUME-p-e",{"event":"e","message":1,"from":"P","msgId":"<m>","msg_id":"<m>","delivery_attempt":1}]
+        C< 42["CONSUME-p-e",{"event":"e","message":1,"from":"P","msgId":"<m>","msg_id":"<m>","delivery_attempt":2}]
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn how_many_are_unacknowledged_at_a_time() {
+    check_with(
+        json!({"prefetch": 2}),
+        r#"
+        C> 42["SUBSCRIBE",{"event":"e","producer":"P","consumer":"c","ack":true}]
+        P> 42["PRODUCE",{"event":"e","message":1,"from":"P"}]
+        P> 42["PRODUCE",{"event":"e","message":2,"from":"P"}]
+        P> 42["PRODUCE",{"event":"e","message":3,"from":"P"}]
+        C< 42["CONSUME-p-e",{"event":"e","message":1,"from":"P","msgId":"<m1>","msg_id":"<m1>","delivery_attempt":1}]
+        C< 42["CONSUME-p-e",{"event":"e","message":2,"from":"P","msgId":"<m2>","msg_id":"<m2>","delivery_attempt":1}]
+        C<
+        C> 42["ACK",{"msgId":"<m2>"}]
+        C< 42["ACK_OK",{"ok":true,"msgId":"<m2>"}]
+        C< 42["CONSUME-p-e",{"event":"e","message":3,"from":"P","msgId":"<m3>","msg_id":"<m3>","delivery_attempt":1}]
+        "#,
+    )
+    .await;
+}
+
+/// A message that ends at once, for a durable subscription that is away; then one that does not.
+const EXPIRING: &str = r#"
+    C> 42["SUBSCRIBE",{"event":"e","producer":"P","consumer":"c","consumer_id":"c","durable":true}]
+    C> 41
+    P> 421["PRODUCE",{"event":"e","message":1,"from":"P"}]
+    P< 431[{"ok":true,"msg_id":"<a>","routed":1,"queued":0}]
+    P> 422["PRODUCE",{"event":"e","message":2,"from":"P","ttl":60}]
+    P< 432[{"ok":true,"msg_id":"<b>","routed":1,"queued":1}]
+    D> 42["SUBSCRIBE",{"event":"e","producer":"P","consumer":"c","consumer_id":"c","durable":true}]
+    P< 42["SUBSCRIBE-TO",{"name":"c","id":"$D","socket":"$D","events":["p-e"],"online":true}]
+    D< 42["CONSUME-p-e",{"event":"e","message":2,"from":"P"}]
+"#;
+
+#[tokio::test]
+async fn what_becomes_of_expired_messages() {
+    for (expired_to_dlq, letters) in [(false, 0), (true, 1)] {
+        let server = Running::with(json!({
+            "http_api": {"enabled": true},
+            "storage_options": {"default_ttl": 0},
+            "expired_to_dlq": expired_to_dlq,
+        }))
+        .await;
+        play(&server, EXPIRING).await;
+        let answer = get(server.addr, "/api/realms/default/dlq").await;
+        let list: Value = serde_json::from_str(&answer.body).unwrap();
+        let entries = list["entries"].as_array().unwrap();
+        assert_eq!(entries.len(), letters, "{list}");
+        for entry in entries {
+            assert_eq!(entry["reason"], "expired");
+            assert_eq!(entry["message"]["message"], 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn registrations_of_the_absent_are_forgotten_and_durable_ones_are_not() {
+    let idle = json!({"idle_eviction": {"ttl_ms": 1, "interval_ms": 1}});
+    let server = Running::with(idle).await;
+    let away = r#"
+        C> 42["SUBSCRIBE",{"event":"plain","producer":"P","consumer":"c"}]
+        C> 42["SUBSCRIBE",{"event":"kept","producer":"P","consumer":"c","consumer_id":"c","durable":true}]
+        C> 41
+    "#;
+    play(&server, away).await;
+    // Guaranteed messages wait for every subscription that is known, so they tell which ones are.
+    loop {
+        let mut client = super::client::Client::connect(server.addr).await;
+        let plain = r#"{"event":"plain","message":1,"from":"P","guaranteed":true}"#;
+        if client.call("PRODUCE", plain).await["routed"] == 0 {
+            let kept = r#"{"event":"kept","message":1,"from":"P"}"#;
+            assert_eq!(client.call("PRODUCE", kept).await["queued"], 1);
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_sqlite_file_outlives_its_server() {
+    let folder = TempDir::new().unwrap();
+    let settings = json!({
+        "storage": "sqlite",
+        "storage_options": {"filename": folder.path().join("broker.sqlite"), "durability": "full"},
+        "http_api": {"enabled": true},
+    });
+    let server = Running::with(settings.clone()).await;
+    play(
+        &server,
+        r#"
+        C> 42["SUBSCRIBE",{"event":"e","producer":"P","consumer":"c","consumer_id":"c","durable":true,"ack":true}]
+        P> 451-1["PRODUCE",{"event":"e","message":{"b":{"_placeholder":true,"num":0},"n":1e21},"from":"P"}]
+        P>> 00ff
+        C< 451-["CONSUME-p-e",{"event":"e","message":{"b":{"_placeholder":true,"num":0},"n":1e21},"from":"P","msgId":"<m>","msg_id":"<m>","delivery_attempt":1}]
+        C<< 00ff
+        P< 431[{"ok":true,"msg_id":"<id>","routed":1,"queued":1}]
+        "#,
+    )
+    .await;
+    server.stop().await.unwrap();
+    // Nobody has subscribed here, and yet the subscription is known.
+    let server = Running::with(settings).await;
+    play(
+        &server,
+        r#"
+        P> 422["PRODUCE",{"event":"e","message":2,"from":"P"}]
+        P< 432[{"ok":true,"msg_id":"<id>","routed":1,"queued":1}]
+        C> 42["SUBSCRIBE",{"event":"e","producer":"P","consumer":"c","consumer_id":"c","durable":true,"ack":true}]
+        P< 42["SUBSCRIBE-TO",{"name":"c","id":"$C","socket":"$C","events":["p-e"],"online":true}]
+        C< 451-["CONSUME-p-e",{"event":"e","message":{"b":{"_placeholder":true,"num":0},"n":1e21},"from":"P","msgId":"<m1>","msg_id":"<m1>","delivery_attempt":2}]
+        C<< 00ff
+        C< 42["CONSUME-p-e",{"event":"e","message":2,"from":"P","msgId":"<m2>","msg_id":"<m2>","delivery_attempt":1}]
+        C> 42["ACK",{"msgId":"<m1>"}]
+        C< 42["ACK_OK",{"ok":true,"msgId":"<m1>"}]
+        "#,
+    )
+    .await;
+}
