@@ -4,9 +4,9 @@
 //! with additions that it does not notice.
 #![forbid(unsafe_code)]
 
-mod binary;
 mod config;
 pub mod conformance;
+mod fallback;
 mod json_row;
 mod record;
 mod spec;
@@ -15,6 +15,7 @@ mod timestamp;
 pub use config::{
     Backend, ConfigError, Durability, Fallback, RedisConfig, RedisUrl, SqliteConfig, StorageConfig,
 };
+pub use fallback::{FallbackStore, Opener, Plan};
 pub use json_row::{decode_json_letter, decode_json_row, encode_json_letter, encode_json_row};
 pub use record::{EncodedMessage, MessageRow, RowReader};
 pub use spec::{decode_spec, encode_spec};

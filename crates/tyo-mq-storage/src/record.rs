@@ -13,10 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::de::IgnoredAny;
+use tyo_mq_codec::socket::{buffers_to_placeholders, placeholders_to_buffers};
 use tyo_mq_core::Message;
 use tyo_mq_protocol::{ANONYMOUS, Envelope, write_json_string};
-
-use crate::binary::{buffers_to_placeholders, placeholders_to_buffers};
 
 /// The content of a message, encoded for a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
