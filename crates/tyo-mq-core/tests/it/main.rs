@@ -5,6 +5,7 @@ mod durable;
 mod faults;
 mod groups;
 mod matcher;
+mod memory_store;
 mod model;
 mod presence;
 mod routing;

@@ -91,8 +91,10 @@ impl World {
                 .filter(|it| outcome.enqueued.contains(it))
                 .count();
             let wanted = online || durable || guaranteed;
-            // What is acknowledged may wait in memory, and what expires at once is kept nowhere.
-            let least = usize::from(wanted && !(online && ack) && !expires);
+            let bounded = self.plan.config.limits.max_queued_per_realm.is_some();
+            // What is acknowledged may wait in memory; what expires at once, or is too much, is kept nowhere.
+            let excused = (online && ack) || expires || bounded;
+            let least = usize::from(wanted && !excused);
             let right = given <= 1
                 && kept <= 1
                 && (given.max(kept) >= least)

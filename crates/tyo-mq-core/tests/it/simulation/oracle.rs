@@ -286,7 +286,9 @@ impl Oracle {
         let target = self.target(&row.queue);
         let message = number(&row.message.body);
         let holder = self.holder(message, &target)?;
-        let known = self.spec(&target);
+        // Its own subscription may be gone; all of one key have the same policy.
+        let same_key = || self.known.iter().find(|it| it.key == target.1);
+        let known = self.spec(&target).or_else(same_key);
         let spec = &known
             .ok_or_else(|| format!("{target:?} is no subscription"))?
             .spec;

@@ -1,6 +1,8 @@
 //! What a seed decides beforehand: who subscribes to what, how unreliable everything is.
 
-use tyo_mq_core::engine::{ANY_PRODUCER, Config, IdleEviction, RetryPolicy, SubscriptionSpec};
+use tyo_mq_core::engine::{
+    ANY_PRODUCER, Config, IdleEviction, Limits, RetryPolicy, SubscriptionSpec,
+};
 
 use super::rng::Rng;
 
@@ -15,6 +17,8 @@ pub(crate) struct Plan {
     pub(crate) consumers: Vec<Vec<SubscriptionSpec>>,
     /// Longest time that the store needs for an operation, and for an answer.
     pub(crate) store_delay_ms: u64,
+    /// Messages that the store gives at a time at the most.
+    pub(crate) page: usize,
     /// Operations of each kind that fail, of a hundred.
     pub(crate) failing: Vec<(&'static str, u64)>,
     /// Broker crashes, of a thousand steps.
@@ -55,11 +59,16 @@ impl Plan {
                 }),
                 durable_subscription_ttl_ms: Some(AWAY_MS),
                 expired_to_dlq: rng.percent(20),
+                limits: Limits {
+                    max_queued_per_realm: rng.pick(&[None, None, None, Some(7)]),
+                    ..Limits::default()
+                },
                 ..Config::default()
             },
             steps: 60 + rng.below(200),
             consumers,
             store_delay_ms: rng.pick(&[0, 0, 3, 40, 700]),
+            page: rng.pick(&[1, 2, 5, 1_000]),
             failing,
             crashes: rng.pick(&[0, 0, 5, 20]),
             client_crashes: rng.pick(&[2, 10, 25]),

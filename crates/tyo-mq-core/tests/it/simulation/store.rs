@@ -18,6 +18,7 @@ pub(crate) struct SimStore {
     pending: VecDeque<(u64, StoreToken, StoreOp)>,
     answers: VecDeque<(u64, StoreToken, StoreResult)>,
     delay_ms: u64,
+    page: usize,
     failing: Vec<(&'static str, u64)>,
     outage_until_ms: u64,
     last_due_ms: u64,
@@ -36,6 +37,7 @@ impl SimStore {
             pending: VecDeque::new(),
             answers: VecDeque::new(),
             delay_ms: plan.store_delay_ms,
+            page: plan.page,
             failing: plan.failing.clone(),
             outage_until_ms: 0,
             last_due_ms: 0,
@@ -88,7 +90,11 @@ impl SimStore {
         if now_ms < self.outage_until_ms || (percent > 0 && rng.percent(percent)) {
             return Err(StoreError::Unavailable("simulated".to_owned()));
         }
-        self.memory.execute_now(op.clone())
+        let mut op = op.clone();
+        if let StoreOp::Fetch { limit, .. } = &mut op {
+            *limit = self.page.min(*limit);
+        }
+        self.memory.execute_now(op)
     }
 
     pub(crate) fn answer(&mut self, now_ms: u64) -> Option<(StoreToken, StoreResult)> {
