@@ -61,9 +61,25 @@ impl WriteJob {
         };
         (job, receiver)
     }
+}
 
-    fn size(&self) -> usize {
-        self.writes.iter().map(WriteOp::size).sum()
+/// Jobs that are committed together.
+#[derive(Default)]
+struct Group {
+    jobs: Vec<WriteJob>,
+    ops: usize,
+    bytes: usize,
+}
+
+impl Group {
+    fn push(&mut self, job: WriteJob) {
+        self.ops += job.writes.len();
+        self.bytes += job.writes.iter().map(WriteOp::size).sum::<usize>();
+        self.jobs.push(job);
+    }
+
+    fn is_full(&self) -> bool {
+        self.ops >= MAX_GROUP_OPS || self.bytes >= MAX_GROUP_BYTES
     }
 }
 
@@ -89,40 +105,10 @@ impl Writer {
     pub(crate) fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut closing = None;
         while closing.is_none() {
-            let Some(mut job) = jobs.blocking_recv() else {
+            let Some(job) = jobs.blocking_recv() else {
                 break;
             };
-            let mut group = Vec::new();
-            let (mut ops, mut bytes) = (0, 0);
-            loop {
-                match job {
-                    Job::Write(write) => {
-                        ops += write.writes.len();
-                        bytes += write.size();
-                        group.push(write);
-                    }
-                    Job::Read { pinned, run } => {
-                        self.commit(&mut group);
-                        self.readers.start(pinned, run);
-                    }
-                    Job::Discard { realm, id, answer } => {
-                        self.commit(&mut group);
-                        drop(answer.send(self.discard(realm.as_deref(), &id)));
-                    }
-                    Job::Close(done) => {
-                        closing = Some(done);
-                        break;
-                    }
-                }
-                if ops >= MAX_GROUP_OPS || bytes >= MAX_GROUP_BYTES {
-                    break;
-                }
-                match jobs.try_recv() {
-                    Ok(next) => job = next,
-                    Err(_) => break,
-                }
-            }
-            self.commit(&mut group);
+            closing = self.work(job, &mut jobs);
         }
         drop(jobs);
         self.end();
@@ -130,6 +116,37 @@ impl Writer {
             // Who closes may have gone.
             let _ = done.send(());
         }
+    }
+
+    /// Does a job and what waits behind it, as one group. Gives whom to tell if it is to close.
+    fn work(&mut self, first: Job, jobs: &mut mpsc::Receiver<Job>) -> Option<oneshot::Sender<()>> {
+        let mut group = Group::default();
+        let mut closing = None;
+        let mut next = Some(first);
+        while let Some(job) = next {
+            match job {
+                Job::Write(write) => group.push(write),
+                Job::Read { pinned, run } => {
+                    self.commit(&mut group);
+                    self.readers.start(pinned, run);
+                }
+                Job::Discard { realm, id, answer } => {
+                    self.commit(&mut group);
+                    drop(answer.send(self.discard(realm.as_deref(), &id)));
+                }
+                Job::Close(done) => {
+                    closing = Some(done);
+                    break;
+                }
+            }
+            next = if group.is_full() {
+                None
+            } else {
+                jobs.try_recv().ok()
+            };
+        }
+        self.commit(&mut group);
+        closing
     }
 
     fn end(self) {
@@ -152,8 +169,8 @@ impl Writer {
     }
 
     /// Writes all jobs in one transaction and answers them; if that fails, each operation by itself.
-    fn commit(&mut self, group: &mut Vec<WriteJob>) {
-        let jobs = std::mem::take(group);
+    fn commit(&mut self, group: &mut Group) {
+        let jobs = std::mem::take(group).jobs;
         if jobs.is_empty() {
             return;
         }
