@@ -7,8 +7,8 @@ import { BrowserPuppet, ProcessPuppet } from './puppet.mjs';
 const TRANSPORTS = { websocket: ['websocket'], polling: ['polling'], upgrade: ['polling', 'websocket'] };
 
 // raw: events are sent by hand; order: keeps the order of arrival; null, binary: can send such payloads; reconnect: comes
-// back by itself; text: passes JSON text on unread; subscribe: has a subscription that the broker serves; legacy: 0.2.x.
-const RAW = ['raw', 'order', 'null', 'binary', 'reconnect', 'subscribe'];
+// back by itself after a loss, goodbye: after the server said goodbye; text: passes JSON text on unread; subscribe: has a subscription that the broker serves; legacy: 0.2.x.
+const RAW = ['raw', 'order', 'null', 'binary', 'reconnect', 'goodbye', 'subscribe'];
 
 function socketIoClient(major) {
     const name = `socket.io-client-${major}`;
@@ -22,13 +22,14 @@ function socketIoClient(major) {
 const pythonVersion = async (name) => (await command(await python(), ['-c', `import importlib.metadata as m; print(m.version('${name}'))`])).trim();
 
 const pythonSocketIo = Object.keys(TRANSPORTS).map((transport) => ({
-    peer: 'python-socketio', transport, features: new Set(RAW), transports: TRANSPORTS[transport],
+    peer: 'python-socketio', transport, transports: TRANSPORTS[transport],
+    features: new Set(RAW.filter((feature) => feature !== 'goodbye' || transport !== 'polling')),
     version: () => pythonVersion('python-socketio'),
     start: async ({ verbose }) => new ProcessPuppet(await python(), [join(CACHE, 'python/peer.py')], { verbose }),
 }));
 
 const pythonLibrary = {
-    peer: 'tyo-mq-client (PyPI)', transport: 'websocket', features: new Set(['reconnect', 'subscribe']),
+    peer: 'tyo-mq-client (PyPI)', transport: 'websocket', features: new Set(['reconnect', 'goodbye', 'subscribe']),
     version: () => pythonVersion('tyo-mq-client'),
     start: async ({ verbose }) => new ProcessPuppet(await python(), [join(CACHE, 'python/library.py')], { verbose }),
 };

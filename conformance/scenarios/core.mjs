@@ -56,7 +56,7 @@ export const core = [
     { name: 'quit', needs: ['raw'], run: quit },
     { name: 'same-name-again', needs: ['subscribe'], run: sameNameAgain },
     { name: 'reconnect', needs: ['reconnect'], run: reconnect },
-    { name: 'broker-restart', needs: ['reconnect'], run: brokerRestart },
+    { name: 'broker-restart', needs: ['goodbye'], run: brokerRestart },
     { name: 'meets-baseline', needs: ['subscribe'], run: meetsBaseline },
     { name: 'legacy-publish', needs: ['legacy'], run: legacyPublish },
     { name: 'legacy-broadcast', needs: ['legacy'], run: legacyBroadcast },

@@ -21,6 +21,8 @@ struct Echo;
 struct Client {
     conn: Arc<Connection>,
     state: SocketState,
+    /// Namespaces joined so far: each has an id of its own.
+    joined: u32,
 }
 
 impl Application for Echo {
@@ -39,7 +41,11 @@ impl Application for Echo {
                 max_packet_bytes: 1_000_000,
             },
         );
-        let mut client = Client { conn, state };
+        let mut client = Client {
+            conn,
+            state,
+            joined: 0,
+        };
         if let Some(namespace) = client.state.implicit_namespace() {
             client.join(namespace, None);
         }
@@ -56,7 +62,8 @@ impl Client {
     }
 
     fn join(&mut self, namespace: &str, auth: Option<&str>) {
-        let id = format!("{}-{namespace}", self.conn.id());
+        self.joined += 1;
+        let id = format!("{}-{}", self.conn.id(), self.joined);
         let mut answer = Vec::new();
         if self.state.accept(namespace, &id, &mut answer).is_ok() {
             self.send(Vec::new(), |out| out.extend_from_slice(&answer));

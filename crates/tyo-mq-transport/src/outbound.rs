@@ -17,6 +17,8 @@ const LARGE: usize = 16 * 1024;
 const BUF_SOFT_MAX: usize = 64 * 1024;
 /// A polling answer takes no more messages beyond this; the rest waits for the next poll.
 const POLL_BODY_SOFT_MAX: usize = 1024 * 1024;
+/// Packets of a poll's body, but for a message with more attachments: clients in Python take no more unless told to.
+const POLL_PACKETS_MAX: usize = 16;
 /// What a waiting frame costs besides its bytes.
 const ENTRY_OVERHEAD: usize = 64;
 /// Gone entries are swept out when there are more than this, and more than half.
@@ -194,15 +196,13 @@ impl Outbound {
         drained
     }
 
-    /// The body of a poll: what waits, up to a soft bound. `raw_bytes`: the client reads revision 3's binary form.
+    /// The body of a poll: what waits, up to two soft bounds. `raw_bytes`: the client reads revision 3's binary form.
     pub(crate) fn take_payload(&mut self, raw_bytes: bool) -> PayloadEncoder {
-        let (mut count, mut size, mut binary) = (0, 0, false);
-        for entry in &self.backlog {
-            let Some(frame) = &entry.frame else {
-                count += 1;
-                continue;
-            };
-            if size >= POLL_BODY_SOFT_MAX {
+        let (mut count, mut packets, mut size, mut binary) = (0, 0, 0, false);
+        for frame in self.backlog.iter().filter_map(|entry| entry.frame.as_ref()) {
+            packets += 1 + frame.attachments().len();
+            let too_many = packets > POLL_PACKETS_MAX && size > 0;
+            if too_many || size >= POLL_BODY_SOFT_MAX {
                 break;
             }
             size += self.size_of(frame.wire(), frame.attachments());

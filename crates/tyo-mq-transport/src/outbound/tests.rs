@@ -38,6 +38,32 @@ fn body(out: &mut Outbound) -> String {
 }
 
 #[test]
+fn a_poll_takes_16_packets_or_one_message() {
+    let limits = OutboundLimits {
+        max_bytes: 100_000,
+        ..LIMITS
+    };
+    let mut out = Outbound::new(limits, Protocol::V4, false);
+    for _ in 0..20 {
+        push(&mut out, &text("a"), true);
+    }
+    let many = vec![Bytes::from_static(&[1]); 20];
+    push(&mut out, &text("b").with_attachments(many), true);
+    let mut packets = || body(&mut out).split('\u{1e}').count();
+    assert_eq!([packets(), packets(), packets()], [16, 4, 21]);
+}
+
+#[test]
+fn dropped_messages_do_not_widen_the_bound_of_a_poll() {
+    let mut out = Outbound::new(LIMITS, Protocol::V4, false);
+    for _ in 0..40 {
+        push(&mut out, &text(&"x".repeat(8)), true);
+    }
+    let mut packets = || body(&mut out).split('\u{1e}').count();
+    assert!(packets() <= 16);
+}
+
+#[test]
 fn small_frames_are_joined() {
     let mut out = Outbound::new(LIMITS, Protocol::V4, true);
     assert_eq!(push(&mut out, &text("a"), true), Push::Queued);
