@@ -4,10 +4,19 @@ use std::fmt;
 
 use ring::rand::{SecureRandom, SystemRandom};
 
+use crate::secret::{Secret, encode_hex};
+
 /// A source of random bytes.
 pub trait Entropy: Send {
     /// Fills the buffer.
     fn fill(&mut self, buffer: &mut [u8]);
+}
+
+/// A new token: 32 random bytes in hexadecimal.
+pub fn new_token(entropy: &mut dyn Entropy) -> Secret {
+    let mut bytes = [0; 32];
+    entropy.fill(&mut bytes);
+    Secret::new(&encode_hex(&bytes))
 }
 
 /// The system's random numbers.

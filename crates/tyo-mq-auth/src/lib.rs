@@ -12,6 +12,8 @@ pub mod effect;
 pub mod enrolment;
 pub mod entropy;
 pub mod external;
+pub mod files;
+pub mod journal;
 pub mod json;
 pub mod jwt;
 pub mod lifetime;
@@ -23,6 +25,8 @@ pub mod refusal;
 pub mod secret;
 pub mod session;
 pub mod signed;
+#[cfg(feature = "sqlite")]
+pub mod store;
 pub mod throttle;
 
 mod expiry;
