@@ -13,23 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let broker = Broker::start(RuntimeConfig::default(), store).await?;
 
     let mailer = broker.connect("default");
-    mailer.subscribe(Subscribe {
-        consumer: "mailer",
-        id: None,
-        consumer_id: Some("mailer"),
-        spec: SubscriptionSpec {
-            producer: "shop".into(),
-            event: "order/+/placed".into(),
-            all_events: false,
-            topic: true,
-            durable: true,
-            ack: true,
-            ack_timeout_ms: None,
-            retry: RetryPolicy::default(),
-            group: None,
-            prefetch: None,
-        },
-    });
+    mailer.subscribe(orders());
 
     // The body is the embedder's own: nothing in here reads it.
     let shop = broker.connect("default");
@@ -64,4 +48,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     broker.shutdown().await;
     Ok(())
+}
+
+/// Every order that the shop places, kept while the mailer is away, and each until it is acknowledged.
+fn orders() -> Subscribe<'static> {
+    Subscribe {
+        consumer: "mailer",
+        id: None,
+        consumer_id: Some("mailer"),
+        spec: SubscriptionSpec {
+            producer: "shop".into(),
+            event: "order/+/placed".into(),
+            all_events: false,
+            topic: true,
+            durable: true,
+            ack: true,
+            ack_timeout_ms: None,
+            retry: RetryPolicy::default(),
+            group: None,
+            prefetch: None,
+        },
+    }
 }

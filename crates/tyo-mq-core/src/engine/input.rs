@@ -66,6 +66,11 @@ pub enum Input<'a> {
         /// Given back with the reply.
         reply: Option<ReplyToken>,
     },
+    /// A realm ends: its sessions are disconnected, its subscriptions, messages and dead letters forgotten.
+    PurgeRealm {
+        /// Which realm.
+        realm: &'a str,
+    },
     /// What a realm allows changed.
     Policy {
         /// Which realm.

@@ -193,6 +193,11 @@ impl Engine {
             Input::Stored { token, result } => self.on_stored(now, token, result, out),
             Input::Loaded(snapshot) => self.restore(now, snapshot, out),
             Input::Requeue { realm, id, reply } => self.requeue(now, realm, id, reply, out),
+            Input::PurgeRealm { realm } => {
+                let index = self.realm_entry(realm);
+                let (realm, mut ctx) = self.split(index, now, out);
+                realm.purge(&mut ctx);
+            }
             Input::Policy { realm, policy } => {
                 let index = self.realm_entry(realm);
                 self.realms[index].policy = policy;

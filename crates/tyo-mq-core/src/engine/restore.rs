@@ -5,11 +5,11 @@ use hashbrown::HashMap;
 use super::Engine;
 use super::clock::Now;
 use super::delivery::is_expired;
-use super::input::ReplyToken;
+use super::input::{RealmPolicy, ReplyToken};
 use super::output::Output;
 use super::queue::Backlog;
 use super::realm::{Context, Purge, Purpose, Realm};
-use crate::message::MessageId;
+use crate::message::{MessageId, SessionId};
 use crate::store::{DurableSubscription, QueueKey, Snapshot, StoreOp, StoreReply, StoreResult};
 
 impl Engine {
@@ -85,6 +85,25 @@ impl Realm {
         queue.stored += count;
         queue.backlog = Some(Backlog::default());
         self.stored += count;
+    }
+
+    /// Ends the realm: nothing of it is left but sessions that are told to go.
+    pub(crate) fn purge(&mut self, ctx: &mut Context<'_>) {
+        let subs: Vec<usize> = self.subs.iter().map(|(index, _)| index).collect();
+        for sub in subs {
+            self.remove_subscription(ctx, sub);
+        }
+        self.queues.clear();
+        self.queue_names.clear();
+        self.tracked.clear();
+        self.stored = 0;
+        self.policy = RealmPolicy::default();
+        let realm = self.name.clone();
+        ctx.store(self.index, StoreOp::PurgeRealm { realm }, Purpose::Note);
+        let mut sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
+        sessions.sort_unstable();
+        let leave = |session| Output::Disconnect { session };
+        ctx.out.extend(sessions.into_iter().map(leave));
     }
 
     pub(crate) fn purge_expired(&mut self, ctx: &mut Context<'_>) {

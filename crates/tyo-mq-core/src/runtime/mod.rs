@@ -173,6 +173,12 @@ impl Broker {
             .input(Input::Policy { realm, policy }, &mut Flushes::new());
     }
 
+    /// Ends a realm: its sessions are disconnected, its subscriptions, messages and dead letters forgotten.
+    pub fn purge_realm(&self, realm: &str) {
+        let shard = self.shard(realm);
+        shard.input(Input::PurgeRealm { realm }, &mut Flushes::new());
+    }
+
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         let counters = self
