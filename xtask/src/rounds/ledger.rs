@@ -74,8 +74,8 @@ pub(super) struct Ledger {
 pub(super) struct Tally {
     pub(super) confirmed: u64,
     pub(super) refused: u64,
-    /// Of these, how many a queue kept all the same: who was refused sends again, and it is there twice.
-    pub(super) refused_and_kept: u64,
+    /// Of these, how many a consumer got all the same: who was refused sends again, and it comes twice.
+    pub(super) refused_and_delivered: u64,
     pub(super) unanswered: u64,
     /// Different messages of different queues.
     pub(super) delivered: u64,
@@ -123,9 +123,10 @@ impl Ledger {
             unanswered: self.produced.iter().map(Produced::unanswered).sum(),
             ..Tally::default()
         };
-        let kept = queues.iter().flat_map(|(queue, _)| self.delivered(queue));
-        let kept: BTreeSet<Seq> = kept.collect();
-        tally.refused_and_kept = self.refused().filter(|seq| kept.contains(seq)).count() as u64;
+        let delivered = queues.iter().flat_map(|(queue, _)| self.delivered(queue));
+        let delivered: BTreeSet<Seq> = delivered.collect();
+        tally.refused_and_delivered =
+            self.refused().filter(|seq| delivered.contains(seq)).count() as u64;
         for (queue, order) in queues {
             self.count(queue, &mut tally);
             self.find_lost(queue, &mut tally);
@@ -307,7 +308,7 @@ impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.confirmed += other.confirmed;
         self.refused += other.refused;
-        self.refused_and_kept += other.refused_and_kept;
+        self.refused_and_delivered += other.refused_and_delivered;
         self.unanswered += other.unanswered;
         self.delivered += other.delivered;
         self.after_restart += other.after_restart;
@@ -322,14 +323,14 @@ impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "confirmed {}, delivered {} ({} after a restart), redelivered {}, acknowledged {}, refused {} ({} kept all the same), unanswered {}, lost {}",
+            "confirmed {}, delivered {} ({} after a restart), redelivered {}, acknowledged {}, refused {} ({} delivered all the same), unanswered {}, lost {}",
             self.confirmed,
             self.delivered,
             self.after_restart,
             self.redelivered,
             self.acked,
             self.refused,
-            self.refused_and_kept,
+            self.refused_and_delivered,
             self.unanswered,
             self.lost
         )

@@ -106,14 +106,17 @@ fn an_order_that_is_not_promised_is_not_asked_for() {
 fn a_refused_message_is_no_hole() {
     let mut produced = sent();
     produced.refused.insert(3, 503);
-    let kept = ["d0 s0 a0 d1 s1 a1 d2 s2 a2 d3 s3 a3"];
-    let of_kept = tally(produced.clone(), &kept, Order::PerProducer);
-    assert_eq!((of_kept.refused, of_kept.refused_and_kept), (1, 1));
+    let delivered = ["d0 s0 a0 d1 s1 a1 d2 s2 a2 d3 s3 a3"];
+    let of_delivered = tally(produced.clone(), &delivered, Order::PerProducer);
+    assert_eq!(
+        (of_delivered.refused, of_delivered.refused_and_delivered),
+        (1, 1)
+    );
     let script = ["d0 s0 a0 d1 s1 a1 d2 s2 a2 d4 s4 a4"];
     let tally = tally(produced, &script, Order::PerProducer);
     assert_eq!(tally.problems, [] as [String; 0]);
     assert_eq!(
-        (tally.refused, tally.refused_and_kept, tally.unanswered),
+        (tally.refused, tally.refused_and_delivered, tally.unanswered),
         (1, 0, 1)
     );
 }
