@@ -217,44 +217,6 @@ pub(super) fn core_notice_frame(notice: &Notice) -> Frame {
                 online: socket.is_some(),
             })
         }
-        Notice::ProducerConnected {
-            consumer_id,
-            socket,
-            producer,
-        } => notice_frame(&WireNotice::ProducerConnected {
-            consumer_id,
-            socket,
-            producer,
-        }),
-        Notice::ConsumerConnected {
-            producer_id,
-            socket,
-            id,
-            consumer,
-        } => notice_frame(&WireNotice::ConsumerConnected {
-            producer_id,
-            socket,
-            id,
-            consumer,
-        }),
-        Notice::ProducerDisconnected {
-            consumer_id,
-            socket,
-            producer,
-        } => notice_frame(&WireNotice::ProducerDisconnected {
-            consumer_id,
-            socket,
-            producer,
-        }),
-        Notice::ConsumerDisconnected {
-            producer_id,
-            socket,
-            consumer,
-        } => notice_frame(&WireNotice::ConsumerDisconnected {
-            producer_id,
-            socket,
-            consumer,
-        }),
         Notice::ProducerReplaced { producer } => {
             let text =
                 format!("producer \"{producer}\" was registered again by another connection");
@@ -262,7 +224,57 @@ pub(super) fn core_notice_frame(notice: &Notice) -> Frame {
         }
         Notice::Refused(reason) => refused_frame(reason),
         Notice::SubscribeRefused(limit) => notice_frame(&WireNotice::ErrorText(&limit.to_string())),
+        Notice::ProducerConnected { .. }
+        | Notice::ConsumerConnected { .. }
+        | Notice::ProducerDisconnected { .. }
+        | Notice::ConsumerDisconnected { .. } => {
+            notice_frame(&presence(notice).expect("these four are presence"))
+        }
     }
+}
+
+fn presence(notice: &Notice) -> Option<WireNotice<'_>> {
+    Some(match notice {
+        Notice::ProducerConnected {
+            consumer_id,
+            socket,
+            producer,
+        } => WireNotice::ProducerConnected {
+            consumer_id,
+            socket,
+            producer,
+        },
+        Notice::ConsumerConnected {
+            producer_id,
+            socket,
+            id,
+            consumer,
+        } => WireNotice::ConsumerConnected {
+            producer_id,
+            socket,
+            id,
+            consumer,
+        },
+        Notice::ProducerDisconnected {
+            consumer_id,
+            socket,
+            producer,
+        } => WireNotice::ProducerDisconnected {
+            consumer_id,
+            socket,
+            producer,
+        },
+        Notice::ConsumerDisconnected {
+            producer_id,
+            socket,
+            consumer,
+        } => WireNotice::ConsumerDisconnected {
+            producer_id,
+            socket,
+            consumer,
+        },
+        _ => return None,
+    })
 }
 
 fn refused_frame(reason: &RefusedRegistration) -> Frame {
