@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::consumer::Identity;
+use super::consumer::{AckPolicy, Consumer, Identity};
 use super::drain::{finish, introduce};
 use super::ledger::{Ledger, Order, Seq, Tally};
 use super::load::{live_round_trips, publish};
@@ -32,6 +33,12 @@ const DAMAGES: [Damage; 4] = [
     Damage::GarbledInUse,
 ];
 
+/// The consumer whose messages are in the file.
+const AWAY: &str = "away";
+
+/// A consumer that gets nothing for so long gets no more.
+const SILENCE: Duration = Duration::from_millis(500);
+
 /// Messages in the file.
 const MESSAGES: u64 = 200;
 
@@ -42,7 +49,7 @@ const GARBAGE: usize = 3 * 4096;
 const LIVE: u64 = 20;
 
 pub(super) fn round(stage: &mut Stage, random: &mut Random) -> Result<Tally> {
-    let consumers = [Identity::alone("away")];
+    let consumers = [Identity::alone(AWAY)];
     let mut ledger = Ledger::default();
     stage.start()?;
     introduce(stage, &consumers, &mut ledger)?;
@@ -105,9 +112,20 @@ fn in_use(stage: &mut Stage, random: &mut Random) -> Result<()> {
             break;
         }
     }
+    let policy = AckPolicy::all();
+    let mut reader = Consumer::join(addr, &Identity::alone(AWAY), stage.life(), policy)?;
+    while reader.step(SILENCE)? {}
     live_round_trips(addr, LIVE)?;
     stage.ensure_alive()?;
-    stage.kill()
+    stage.kill()?;
+    // Whether the damage is found depends on where it is.
+    match stage.try_start()? {
+        Ok(addr) => {
+            live_round_trips(addr, LIVE)?;
+            stage.kill()
+        }
+        Err(_) => Ok(()),
+    }
 }
 
 fn harm(file: &Path, random: &mut Random, damage: Damage) -> Result<()> {
