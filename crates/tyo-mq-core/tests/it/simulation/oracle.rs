@@ -207,8 +207,10 @@ impl Oracle {
         if !self.seen.insert((message, target.clone())) {
             return Ok(());
         }
-        let requeued = self.ids.get(&(message, holder.clone()));
-        if requeued.is_some_and(|id| self.copies[id].requeued) {
+        // A dead letter that went back, or one that had expired but for a crash and a clock that jumped.
+        let back = |id: &MessageId| self.copies[id].requeued || self.copies[id].departed;
+        let id = self.ids.get(&(message, holder.clone()));
+        if id.is_some_and(back) {
             return Ok(());
         }
         let producer = self.sent[message].session;
@@ -344,6 +346,8 @@ impl Oracle {
             copy.attempts_lost = true;
             (copy.kept, copy.departed) = (true, false);
             (copy.excused, copy.requeued) = (true, true);
+            // What expired in hand is a dead letter too, even if it is acknowledged then.
+            copy.acked = false;
             self.plain.remove(&(copy.message, copy.holder.clone()));
         }
     }
@@ -353,7 +357,8 @@ impl Oracle {
             return ensure(!ok, || format!("{id} was never delivered but acknowledged"));
         };
         if ok {
-            let twice = std::mem::replace(&mut copy.acked, true);
+            // What expired in hand may be acknowledged after its letter went back to the queue.
+            let twice = std::mem::replace(&mut copy.acked, !copy.requeued);
             return ensure(!twice, || format!("{id} was acknowledged twice"));
         }
         copy.excused = true;
