@@ -85,17 +85,13 @@ pub(crate) fn apply(
         (StoreOp::Enqueue(stored), Some(content)) => {
             let number = numbers.next_message();
             insert_message(conn, number, stored, content)?;
-            return Ok(StoreReply::Enqueued(position(number)));
+            Ok(StoreReply::Enqueued(position(number)))
         }
         (StoreOp::DeadLetter(letter), Some(content)) => {
             delete_message(conn, letter.stored.id.as_str())?;
             let number = numbers.reserve_letters(1).saturating_add(1);
             insert_letter(conn, number, letter, content)?;
-        }
-        (StoreOp::Remove { id, .. }, _) => delete_message(conn, id.as_str())?,
-        (StoreOp::SetAttempts { id, attempts, .. }, _) => {
-            conn.prepare_cached("UPDATE messages SET attempts = ?2 WHERE id = ?1")?
-                .execute(params![id.as_str(), attempts])?;
+            Ok(StoreReply::Done)
         }
         (
             StoreOp::PurgeExpired {
@@ -104,22 +100,7 @@ pub(crate) fn apply(
                 to_dead_letters,
             },
             _,
-        ) => {
-            return purge_expired(conn, numbers, realm, *now_ms, *to_dead_letters);
-        }
-        (StoreOp::PutSubscription(subscription), _) => put_subscription(conn, subscription)?,
-        (
-            StoreOp::RemoveSubscription {
-                queue,
-                consumer_name,
-            },
-            _,
-        ) => {
-            conn.prepare_cached(
-                "DELETE FROM durable_subscriptions WHERE realm = ?1 AND event = ?2 AND consumer = ?3 AND consumer_name = ?4",
-            )?
-            .execute(params![&*queue.realm, &*queue.key, &*queue.consumer, &**consumer_name])?;
-        }
+        ) => purge_expired(conn, numbers, realm, *now_ms, *to_dead_letters),
         (
             StoreOp::Requeue {
                 realm,
@@ -128,14 +109,45 @@ pub(crate) fn apply(
                 now_ms,
             },
             _,
-        ) => {
-            return requeue(conn, numbers, realm, id.as_str(), *expires_at_ms, *now_ms);
-        }
-        (StoreOp::PurgeRealm { realm }, _) => purge_realm(conn, realm)?,
-        // Pages are read elsewhere, and messages come encoded.
-        (StoreOp::Fetch { .. } | StoreOp::Enqueue(_) | StoreOp::DeadLetter(_), _) => {}
+        ) => requeue(conn, numbers, realm, id.as_str(), *expires_at_ms, *now_ms),
+        (op, _) => apply_plain(conn, op).map(|()| StoreReply::Done),
     }
-    Ok(StoreReply::Done)
+}
+
+/// Operations that answer nothing.
+fn apply_plain(conn: &Connection, op: &StoreOp) -> rusqlite::Result<()> {
+    match op {
+        StoreOp::Remove { id, .. } => delete_message(conn, id.as_str()),
+        StoreOp::SetAttempts { id, attempts, .. } => {
+            conn.prepare_cached("UPDATE messages SET attempts = ?2 WHERE id = ?1")?
+                .execute(params![id.as_str(), attempts])?;
+            Ok(())
+        }
+        StoreOp::PutSubscription(subscription) => put_subscription(conn, subscription),
+        StoreOp::RemoveSubscription {
+            queue,
+            consumer_name,
+        } => remove_subscription(conn, queue, consumer_name),
+        StoreOp::PurgeRealm { realm } => purge_realm(conn, realm),
+        // Pages are read elsewhere, and the others come with more.
+        StoreOp::Fetch { .. }
+        | StoreOp::Enqueue(_)
+        | StoreOp::DeadLetter(_)
+        | StoreOp::PurgeExpired { .. }
+        | StoreOp::Requeue { .. } => Ok(()),
+    }
+}
+
+fn remove_subscription(
+    conn: &Connection,
+    queue: &QueueKey,
+    consumer_name: &str,
+) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "DELETE FROM durable_subscriptions WHERE realm = ?1 AND event = ?2 AND consumer = ?3 AND consumer_name = ?4",
+    )?
+    .execute(params![&*queue.realm, &*queue.key, &*queue.consumer, consumer_name])?;
+    Ok(())
 }
 
 fn insert_message(

@@ -8,6 +8,7 @@
 mod apply;
 mod error;
 mod read;
+mod reserve;
 mod schema;
 mod writer;
 

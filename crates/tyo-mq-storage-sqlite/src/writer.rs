@@ -15,6 +15,7 @@ use tyo_mq_storage::SqliteConfig;
 
 use crate::apply::{RowNumbers, WriteOp, apply};
 use crate::error::{is_locked, store_error};
+use crate::reserve::Reserve;
 use crate::schema;
 
 /// The most operations of one transaction.
@@ -87,6 +88,7 @@ pub(crate) struct Writer {
     conn: Connection,
     numbers: RowNumbers,
     readers: Readers,
+    reserve: Reserve,
     lock_timeout: Duration,
 }
 
@@ -97,6 +99,7 @@ impl Writer {
             conn,
             numbers: RowNumbers::default(),
             readers: Readers::open(config)?,
+            reserve: Reserve::new(&config.path),
             lock_timeout: config.lock_timeout,
         })
     }
@@ -174,17 +177,27 @@ impl Writer {
         if jobs.is_empty() {
             return;
         }
-        let results = match self.write_together(&jobs) {
-            Ok(results) => results,
-            Err(error) if is_locked(&error) => fail_all(&jobs, error),
-            Err(error) => {
-                warn!(%error, "a group of store operations failed; trying each alone");
-                self.write_apart(&jobs)
-            }
+        self.reserve.tend(&self.conn);
+        let results = if self.reserve.allows_growth(&self.conn) {
+            self.write_or_retry(&jobs)
+        } else {
+            self.write_apart(&jobs)
         };
         for (job, results) in jobs.into_iter().zip(results) {
             // Who does not wait any more needs no answer.
             drop(job.answer.send(results));
+        }
+    }
+
+    fn write_or_retry(&mut self, jobs: &[WriteJob]) -> Vec<Vec<StoreResult>> {
+        match self.write_together(jobs) {
+            Ok(results) => results,
+            Err(error) if is_locked(&error) => fail_all(jobs, error),
+            Err(error) => {
+                warn!(%error, "a group of store operations failed; trying each alone");
+                self.make_room(error);
+                self.write_apart(jobs)
+            }
         }
     }
 
@@ -221,12 +234,14 @@ impl Writer {
 
     /// One transaction an operation: what can be done is done, the rest says why not.
     fn write_apart(&mut self, jobs: &[WriteJob]) -> Vec<Vec<StoreResult>> {
-        self.make_room();
         let of_job = |job: &WriteJob| {
-            let each = job
-                .writes
-                .iter()
-                .map(|write| self.write_alone(jobs, write).map_err(store_error));
+            let each = job.writes.iter().map(|write| {
+                let grows = matches!(write.op, StoreOp::Enqueue(_));
+                if grows && !self.reserve.allows_growth(&self.conn) {
+                    return Err(StoreError::Full("the disk is full".to_owned()));
+                }
+                self.write_alone(jobs, write).map_err(store_error)
+            });
             each.collect()
         };
         jobs.iter().map(of_job).collect()
@@ -271,12 +286,16 @@ impl Writer {
         }
     }
 
-    /// Moves the log into the file, so that its space can be used again. On a full disk that may be all there is.
-    fn make_room(&mut self) {
-        if let Err(error) = self
+    /// On a full disk: gives up the room kept aside and moves the log into the file, so that its space can be used again.
+    fn make_room(&mut self, error: rusqlite::Error) {
+        if !matches!(store_error(error), StoreError::Full(_)) {
+            return;
+        }
+        self.reserve.give_up();
+        let moved = self
             .conn
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-        {
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if let Err(error) = moved {
             debug!(%error, "the log could not be moved into the file");
         }
     }
