@@ -83,13 +83,7 @@ impl<'a> Batch<'a> {
                 self.text(encode_json_letter(&letter));
                 self.scores += 1;
             }
-            StoreOp::PutSubscription(subscription) => {
-                self.op("S", Kind::Other);
-                let queue = &subscription.queue;
-                self.text(encode(&queue.realm));
-                self.text(subscription_field(queue, &subscription.consumer_name));
-                self.text(subscription_value(&subscription));
-            }
+            StoreOp::PutSubscription(subscription) => self.put_subscription(&subscription),
             StoreOp::RemoveSubscription {
                 queue,
                 consumer_name,
@@ -168,6 +162,14 @@ impl<'a> Batch<'a> {
             return Err(unexpected());
         }
         Ok(answers)
+    }
+
+    fn put_subscription(&mut self, subscription: &DurableSubscription) {
+        let queue = &subscription.queue;
+        self.op("S", Kind::Other);
+        self.text(encode(&queue.realm));
+        self.text(subscription_field(queue, &subscription.consumer_name));
+        self.text(subscription_value(subscription));
     }
 
     fn op(&mut self, letter: &'static str, kind: Kind) {

@@ -32,7 +32,12 @@ async fn a_password() {
 
 #[tokio::test]
 async fn a_cluster() {
-    let server = Server::with(&["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"]);
+    let server = Server::with(&[
+        "--cluster-enabled",
+        "yes",
+        "--cluster-announce-ip",
+        "127.0.0.1",
+    ]);
     let client = server.client().await;
     run(&client, &["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).await;
     loop {

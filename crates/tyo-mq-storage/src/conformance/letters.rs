@@ -178,34 +178,12 @@ pub(super) async fn requeue<S: Store>(store: &Subject<S>) {
             bury(&stored(&queue, "c")),
         ])
         .await;
-    assert_eq!(
-        store.requeue("other", "a", None, CREATED_AT_MS).await,
-        None,
-        "of another realm"
-    );
-    assert_eq!(
-        store.requeue("r", "unknown", None, CREATED_AT_MS).await,
-        None
-    );
-    assert_eq!(
-        store
-            .requeue("r", "a", Some(1), LATER_MS - 1)
-            .await
-            .as_deref(),
-        Some("r/k/c")
-    );
-    assert_eq!(
-        store
-            .requeue("r", "c", Some(1), LATER_MS - 1)
-            .await
-            .as_deref(),
-        Some("r/k/c")
-    );
-    assert_eq!(
-        store.requeue("r", "a", None, CREATED_AT_MS).await,
-        None,
-        "only once"
-    );
+    let put_back = async |realm, id| store.requeue(realm, id, Some(1), LATER_MS - 1).await;
+    assert_eq!(put_back("other", "a").await, None, "of another realm");
+    assert_eq!(put_back("r", "unknown").await, None);
+    assert_eq!(put_back("r", "a").await.as_deref(), Some("r/k/c"));
+    assert_eq!(put_back("r", "c").await.as_deref(), Some("r/k/c"));
+    assert_eq!(put_back("r", "a").await, None, "only once");
     let messages = store.messages(&queue).await;
     assert_eq!(ids(&messages), ["b", "a", "c"], "at the end of the queue");
     kept.attempts = 0;
