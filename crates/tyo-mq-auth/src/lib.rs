@@ -32,6 +32,8 @@ pub mod throttle;
 mod expiry;
 mod policy;
 mod state;
+#[cfg(test)]
+mod testing;
 
 pub use attempt::{Outcome, PendingAttempt, Step, outcome_event};
 pub use document::{AuthDocument, Change, RowChange, StoreRows};

@@ -83,6 +83,11 @@ impl AuthState {
         &mut self.requests
     }
 
+    /// The nonces that are spent and could still be used again.
+    pub fn nonces(&self) -> impl Iterator<Item = crate::nonce::UsedNonce> {
+        self.nonces.iter()
+    }
+
     /// What managers did lately.
     #[must_use]
     pub const fn audit(&self) -> &AuditLog {

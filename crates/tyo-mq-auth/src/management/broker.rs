@@ -112,6 +112,16 @@ pub enum Answer {
     Refused(Refusal),
 }
 
+impl Answer {
+    pub(super) fn into_result(self) -> Result<Option<Value>, Refusal> {
+        match self {
+            Self::Done => Ok(None),
+            Self::Value(value) => Ok(Some(value)),
+            Self::Refused(refusal) => Err(refusal),
+        }
+    }
+}
+
 impl Default for ServerView {
     fn default() -> Self {
         let remote = Object::new().with("module", "built-in");

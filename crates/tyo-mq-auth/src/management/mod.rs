@@ -16,7 +16,7 @@ mod tokens;
 mod tests;
 
 use crate::audit::{Actor, AuditEntry};
-use crate::document::{Applied, Mutation};
+use crate::document::{Applied, Change, Mutation};
 use crate::effect::{Effect, Handled, Reply, push_applied};
 use crate::json::{Object, Value};
 use crate::names::RealmName;
@@ -46,6 +46,8 @@ pub enum Execution {
     /// It is over.
     Done(Handled),
     /// The broker is to be asked, after the effects were carried out.
+    ///
+    /// Commands are executed one after another: none begins before the answer came.
     Ask {
         /// What is to be done first.
         effects: Vec<Effect>,
@@ -63,6 +65,10 @@ pub struct PendingCommand {
     actor: Actor,
     answer: Draft,
     target: Option<String>,
+    /// What is applied once the broker has done its part.
+    later: Vec<Mutation>,
+    /// Sessions are checked when the broker has done its part.
+    changes: Vec<Change>,
 }
 
 /// What a command would do.
@@ -70,6 +76,8 @@ pub struct PendingCommand {
 struct Plan {
     mutations: Vec<Mutation>,
     question: Option<Question>,
+    /// Whether the broker does its part before the document changes.
+    asks_first: bool,
     answer: Draft,
     target: Option<String>,
 }
@@ -156,27 +164,28 @@ impl AuthState {
             actor,
             answer: mut draft,
             target,
+            later,
+            changes,
         } = pending;
-        let outcome = match answer {
-            Answer::Refused(refusal) => Err(refusal),
-            Answer::Done => Ok(()),
-            Answer::Value(value) => {
-                if let Some(field) = draft.answer_field {
-                    draft.extra.set(field, value);
-                }
-                Ok(())
+        let mut effects = Vec::new();
+        let outcome = answer.into_result().and_then(|value| {
+            if let (Some(field), Some(value)) = (draft.answer_field, value) {
+                draft.extra.set(field, value);
             }
-        };
+            let applied = self.apply_plan(later)?;
+            effects.extend(self.follow(&applied));
+            push_applied(&mut effects, applied);
+            Ok(())
+        });
+        if !changes.is_empty() {
+            effects.push(Effect::Changed(changes));
+        }
         let refused = outcome.as_ref().err().map(|refusal| refusal.code);
         let audit = self.record(command.name, &actor, target, refused, false, now_ms);
+        effects.extend(command.is_audited().then_some(audit));
         let reply = match outcome {
             Ok(()) => Reply::ok(AUTH_MANAGEMENT_RESULT, self.complete(draft, view)),
             Err(refusal) => Reply::refused(command.refusal_event(), &refusal),
-        };
-        let effects = if command.is_audited() {
-            vec![audit]
-        } else {
-            Vec::new()
         };
         Handled { reply, effects }
     }
@@ -185,41 +194,44 @@ impl AuthState {
         &mut self,
         command: &'static Command,
         actor: Actor,
-        mut plan: Plan,
+        plan: Plan,
         view: &ServerView,
         now_ms: u64,
     ) -> Execution {
-        let target = plan.target.take();
-        let applied = match self.apply_plan(plan.mutations) {
+        let (now, later) = if plan.asks_first {
+            (Vec::new(), plan.mutations)
+        } else {
+            (plan.mutations, Vec::new())
+        };
+        let mut applied = match self.apply_plan(now) {
             Ok(applied) => applied,
             Err(refusal) => {
-                return self.refuse_command(command.name, &actor, target, &refusal, now_ms);
+                return self.refuse_command(command.name, &actor, plan.target, &refusal, now_ms);
             }
         };
-        if applied.removed_tokens > 0 || command.name == "remove_realm" {
-            let removed = applied.removed_tokens;
-            plan.answer.extra.set("removed_tokens", removed);
-        }
         let mut effects = self.follow(&applied);
-        push_applied(&mut effects, applied);
-        match plan.question {
-            Some(question) => Execution::Ask {
+        if let Some(question) = plan.question {
+            let changes = std::mem::take(&mut applied.changes);
+            push_applied(&mut effects, applied);
+            let pending = PendingCommand {
+                command,
+                actor,
+                answer: plan.answer,
+                target: plan.target,
+                later,
+                changes,
+            };
+            return Execution::Ask {
                 effects,
                 question,
-                pending: PendingCommand {
-                    command,
-                    actor,
-                    answer: plan.answer,
-                    target,
-                },
-            },
-            None => {
-                let audit = self.record(command.name, &actor, target, None, false, now_ms);
-                effects.extend(command.is_audited().then_some(audit));
-                let reply = Reply::ok(AUTH_MANAGEMENT_RESULT, self.complete(plan.answer, view));
-                Execution::Done(Handled { reply, effects })
-            }
+                pending,
+            };
         }
+        push_applied(&mut effects, applied);
+        let audit = self.record(command.name, &actor, plan.target, None, false, now_ms);
+        effects.extend(command.is_audited().then_some(audit));
+        let reply = Reply::ok(AUTH_MANAGEMENT_RESULT, self.complete(plan.answer, view));
+        Execution::Done(Handled { reply, effects })
     }
 
     fn try_out(
@@ -260,7 +272,7 @@ impl AuthState {
     fn follow(&mut self, applied: &Applied) -> Vec<Effect> {
         let mut effects = Vec::new();
         for change in &applied.changes {
-            if let crate::document::Change::RealmRenamed { from, to } = change {
+            if let Change::RealmRenamed { from, to } = change {
                 let renamed = self.requests.rename_realm(from, to).into_iter();
                 effects.extend(renamed.map(|(id, json)| Effect::KeepRequest { id, json }));
             }

@@ -53,6 +53,7 @@ pub(super) fn rename(context: &Context<'_>) -> Result<Plan, Refusal> {
         to: to.clone(),
     }]);
     plan.question = Some(Question::RenameRealm { from, to });
+    plan.asks_first = true;
     plan.answer.answer_field = Some("moved_sockets");
     Ok(plan)
 }
