@@ -87,11 +87,7 @@ impl<'a> Batch<'a> {
             StoreOp::RemoveSubscription {
                 queue,
                 consumer_name,
-            } => {
-                self.op("U", Kind::Other);
-                self.text(encode(&queue.realm));
-                self.text(subscription_field(&queue, &consumer_name));
-            }
+            } => self.remove_subscription(&queue, &consumer_name),
             StoreOp::Fetch { .. }
             | StoreOp::PurgeExpired { .. }
             | StoreOp::Requeue { .. }
@@ -170,6 +166,12 @@ impl<'a> Batch<'a> {
         self.text(encode(&queue.realm));
         self.text(subscription_field(queue, &subscription.consumer_name));
         self.text(subscription_value(subscription));
+    }
+
+    fn remove_subscription(&mut self, queue: &QueueKey, consumer_name: &str) {
+        self.op("U", Kind::Other);
+        self.text(encode(&queue.realm));
+        self.text(subscription_field(queue, consumer_name));
     }
 
     fn op(&mut self, letter: &'static str, kind: Kind) {

@@ -205,7 +205,7 @@ async fn nobody_there_is_told_within_the_probes_time() {
         "{refused:?}"
     );
     assert!(began.elapsed() >= config.probe_timeout, "it did wait");
-    for url in ["no address", "http://127.0.0.1", ""] {
+    for url in ["no address", "http://127.0.0.1", "", "rediss://127.0.0.1:1"] {
         let refused = RedisStore::open(&RedisConfig {
             probe_timeout: Duration::from_millis(100),
             ..RedisConfig::new(url)
