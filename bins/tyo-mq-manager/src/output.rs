@@ -1,0 +1,176 @@
+//! What the user sees: tables that fit the terminal, or the broker's answer as JSON. Nothing that a stranger named can drive the terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use comfy_table::{ContentArrangement, Table, presets};
+use tyo_mq_auth::json::{Object, Value};
+
+use crate::exit::Failure;
+
+/// Where results go and in which form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    /// As JSON: one document on standard output, also for a failure.
+    pub(crate) json: bool,
+}
+
+impl Output {
+    /// Shows an answer: as JSON, or as `view` says.
+    pub(crate) fn answer(self, answer: &Object, view: impl FnOnce(&Object) -> String) {
+        if self.json {
+            print(&Value::from(answer.clone()).to_pretty_json());
+        } else {
+            print(&view(answer));
+        }
+    }
+
+    /// Shows a failure.
+    pub(crate) fn failure(self, failure: &Failure) {
+        if self.json {
+            print(&Value::from(failure.to_object()).to_pretty_json());
+        } else {
+            note(&format!(
+                "tyo-mq-manager: {}",
+                printable(&failure.to_string())
+            ));
+        }
+    }
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let text = text.trim_end();
+    // A reader that went away, such as `head`, wants no more.
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// Says something beside the result.
+pub(crate) fn note(text: &str) {
+    // Where nobody reads it, nobody misses it.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// A table; `nothing` says what it means when there are no rows.
+pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>, nothing: &str) -> String {
+    if rows.is_empty() {
+        return nothing.to_owned();
+    }
+    let mut table = plain();
+    table.set_header(headers.iter().map(|header| header.to_uppercase()));
+    for row in rows {
+        table.add_row(row);
+    }
+    lines(&table)
+}
+
+/// Names and values, one a line.
+pub(crate) fn fields(fields: &[(&str, String)]) -> String {
+    let mut table = plain();
+    for (name, value) in fields {
+        table.add_row([*name, value.as_str()]);
+    }
+    lines(&table)
+}
+
+fn plain() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    if io::stdout().is_terminal() {
+        let (_, columns) = console::Term::stdout().size();
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(columns.max(MIN_COLUMNS));
+    } else {
+        table.set_content_arrangement(ContentArrangement::Disabled);
+    }
+    table
+}
+
+/// The table's lines, without the blanks at their ends and the one before each.
+fn lines(table: &Table) -> String {
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| {
+            line.strip_prefix(' ')
+                .unwrap_or(&line)
+                .trim_end()
+                .to_owned()
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// A value for people: text as it is, yes and no, `-` for what is not there, anything else as JSON.
+pub(crate) fn show(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::Bool(true)) => "yes".to_owned(),
+        Some(Value::Bool(false)) => "no".to_owned(),
+        Some(Value::Text(text)) => printable(&text.to_lossy()),
+        Some(other) => printable(&other.to_json()),
+    }
+}
+
+/// A field for people.
+pub(crate) fn field(object: &Object, name: &str) -> String {
+    show(object.get(name))
+}
+
+/// The objects of a list in an answer.
+pub(crate) fn objects<'a>(answer: &'a Object, name: &str) -> Vec<&'a Object> {
+    let list = answer.get(name).and_then(Value::as_list).unwrap_or(&[]);
+    list.iter().filter_map(Value::as_object).collect()
+}
+
+/// Text with escapes for what a terminal would take for orders, or what would turn the reading direction.
+pub(crate) fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || TURNERS.contains(&c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Characters that turn the direction of what follows, or are not seen.
+const TURNERS: [char; 13] = [
+    '\u{200b}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202b}', '\u{202c}',
+    '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{feff}',
+];
+
+/// The narrowest terminal that tables are made for.
+const MIN_COLUMNS: u16 = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expected: &str) {
+        assert_eq!(show(Some(&Value::parse(json).unwrap())), expected);
+    }
+
+    #[test]
+    fn values() {
+        check("null", "-");
+        check("true", "yes");
+        check("0.10", "0.10");
+        check(r#""é 🚀""#, "é 🚀");
+        check(r#""\u001b[2J\u202ex\n""#, r"\u{1b}[2J\u{202e}x\u{a}");
+        check(r#"{"a":[1]}"#, r#"{"a":[1]}"#);
+        assert_eq!(show(None), "-");
+    }
+
+    #[test]
+    fn tables() {
+        let rows = vec![
+            vec!["a".to_owned(), "1".to_owned()],
+            vec!["long name".to_owned(), "-".to_owned()],
+        ];
+        let shown = table(&["name", "n"], rows, "none");
+        assert_eq!(shown, "NAME       N\na          1\nlong name  -");
+        assert_eq!(table(&["name"], Vec::new(), "none"), "none");
+    }
+}
