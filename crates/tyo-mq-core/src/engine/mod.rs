@@ -247,6 +247,23 @@ impl Engine {
         usage
     }
 
+    /// How much one realm holds: sessions, names and subscriptions.
+    pub fn usage_of(&self, realm: &str) -> Usage {
+        let realm = self
+            .realm_names
+            .get(realm)
+            .map(|index| &self.realms[*index]);
+        realm.map_or_else(Usage::default, |realm| Usage {
+            realms: 1,
+            sessions: realm.sessions.len(),
+            producers: realm.producers.len(),
+            consumers: realm.consumers.len(),
+            subscriptions: realm.subs.len(),
+            stored: realm.stored,
+            ..Usage::default()
+        })
+    }
+
     fn sweep_interval(&self) -> u64 {
         self.config
             .idle_eviction
@@ -333,9 +350,9 @@ impl Engine {
             }
             Purpose::Fetch { queue, round } => realm.on_page(&mut ctx, queue, round, result),
             Purpose::Purge => realm.on_purged(&mut ctx, result),
-            Purpose::Requeue { token } => realm.on_requeued(&mut ctx, token, result),
-            Purpose::Depart { id, departure } => {
-                realm.on_departed(&mut ctx, id, departure, &result);
+            Purpose::Requeue { id, token } => realm.on_requeued(&mut ctx, &id, token, result),
+            Purpose::Depart { id, departure, era } => {
+                realm.on_departed(&mut ctx, (id, departure, era), &result);
             }
             Purpose::Subscription(name) => {
                 realm.on_subscription_stored(&mut ctx, *name, &result);

@@ -129,6 +129,16 @@ impl Queue {
         }
     }
 
+    /// A message that had expired is stored again: what is in memory of it is no copy of its own.
+    pub(crate) fn recover(&mut self, id: &MessageId) {
+        let mut in_flight = self.in_flight.iter_mut().map(|(_, it)| &mut it.entry);
+        if let Some(entry) = in_flight.find(|entry| entry.id == *id) {
+            (entry.stored, entry.row) = (true, 0);
+        }
+        self.ready.retain(|entry| entry.id != *id);
+        self.ready_bytes = self.ready.iter().map(|entry| entry.message.size()).sum();
+    }
+
     /// Forgets what is in memory of the store, to read it again from the start; what is in flight stays.
     pub(crate) fn rescan(&mut self) {
         if self.stored == 0 && !self.doubtful {

@@ -248,9 +248,16 @@ pub(crate) enum Purpose {
     /// Expired messages were looked for.
     Purge,
     /// A dead letter goes back.
-    Requeue { token: Option<ReplyToken> },
+    Requeue {
+        id: MessageId,
+        token: Option<ReplyToken>,
+    },
     /// A message that is done with was to leave its queue.
-    Depart { id: MessageId, departure: Departure },
+    Depart {
+        id: MessageId,
+        departure: Departure,
+        era: u64,
+    },
     /// A durable subscription was to be kept or forgotten.
     Subscription(Box<SubscriptionName>),
     /// Nothing depends on it.

@@ -40,13 +40,14 @@ impl Engine {
             .config
             .default_ttl_ms
             .map(|ttl_ms| now.wall_ms.saturating_add(ttl_ms));
+        let id = MessageId::from(id);
         let op = StoreOp::Requeue {
             realm: realm.name.clone(),
-            id: MessageId::from(id),
+            id: id.clone(),
             expires_at_ms,
             now_ms: now.wall_ms,
         };
-        ctx.store(index, op, Purpose::Requeue { token });
+        ctx.store(index, op, Purpose::Requeue { id, token });
     }
 }
 
@@ -96,6 +97,7 @@ impl Realm {
         self.queues.clear();
         self.queue_names.clear();
         self.tracked.clear();
+        self.unsettled.clear();
         self.stored = 0;
         self.policy = RealmPolicy::default();
         let realm = self.name.clone();
@@ -162,6 +164,7 @@ impl Realm {
     pub(crate) fn on_requeued(
         &mut self,
         ctx: &mut Context<'_>,
+        id: &MessageId,
         token: Option<ReplyToken>,
         result: StoreResult,
     ) {
@@ -171,6 +174,7 @@ impl Realm {
                 self.stored += 1;
                 let queue = &mut self.queues[index];
                 queue.stored += 1;
+                queue.recover(id);
                 let tail = queue.tail;
                 let backlog = queue.backlog.get_or_insert(Backlog {
                     after: tail,

@@ -20,6 +20,8 @@ pub(crate) struct Unsettled {
     /// Durable subscriptions that are kept or forgotten wrongly: key, consumer id, consumer name.
     subscriptions: BTreeSet<SubscriptionName>,
     timer_set: bool,
+    /// How often the realm has ended: what failed before is not tried again.
+    era: u64,
 }
 
 /// How a message leaves its queue.
@@ -37,6 +39,13 @@ pub(crate) type SubscriptionName = (Arc<str>, Arc<str>, Arc<str>);
 impl Unsettled {
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.subscriptions.is_empty()
+    }
+
+    /// The realm ends: the store forgets all of it anyway.
+    pub(crate) fn clear(&mut self) {
+        self.messages.clear();
+        self.subscriptions.clear();
+        self.era += 1;
     }
 
     /// The store still holds this message although it is done with.
@@ -67,15 +76,15 @@ impl Departure {
 impl Realm {
     /// Takes a message that is done with out of the store.
     pub(crate) fn depart(&mut self, ctx: &mut Context<'_>, id: MessageId, departure: Departure) {
-        let op = departure.op(&id);
-        ctx.store(self.index, op, Purpose::Depart { id, departure });
+        let (op, era) = (departure.op(&id), self.unsettled.era);
+        let purpose = Purpose::Depart { id, departure, era };
+        ctx.store(self.index, op, purpose);
     }
 
     pub(crate) fn on_departed(
         &mut self,
         ctx: &mut Context<'_>,
-        id: MessageId,
-        departure: Departure,
+        (id, departure, era): (MessageId, Departure, u64),
         result: &StoreResult,
     ) {
         if result.is_ok() {
@@ -83,7 +92,7 @@ impl Realm {
             return;
         }
         self.counters.store_failures += 1;
-        if self.unsettled.messages.len() >= MAX_UNSETTLED {
+        if self.unsettled.messages.len() >= MAX_UNSETTLED || era != self.unsettled.era {
             return;
         }
         // Its row may be counted or not: the next look at the queue finds out.

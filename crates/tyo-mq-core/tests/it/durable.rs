@@ -475,3 +475,41 @@ fn a_replay_of_large_messages_waits_for_the_session() {
         c< p-d 5"
     ));
 }
+
+#[test]
+fn a_realm_that_ends_leaves_nothing() {
+    check_deliveries(
+        "c> open
+        c> sub P k durable ack group=g timeout=100 max=1
+        e> open
+        e> sub P k durable ack group=g timeout=100 max=1
+        d> open
+        d> sub P k durable
+        d> close
+        P> open
+        P> pub P k 1
+        c< p-k 1 m1 #1
+        fail bury
+        tick 100
+        mend
+        purge default
+        c< disconnect
+        e< disconnect
+        P< disconnect
+        P> pub P k 2 confirm
+        P< ok routed=0 queued=0
+        c> ack m1
+        c< not acked m1: no delivery with this id is waiting for an acknowledgement
+        tick 5000
+        letters
+        c> close
+        e> close
+        P> close
+        tick 500000
+        usage
+        <
+        restart
+        usage
+        <",
+    );
+}

@@ -224,6 +224,7 @@ impl World {
                     policy,
                 });
             }
+            "purge" => return self.feed(Input::PurgeRealm { realm: rest }),
             "requeue" => {
                 let id = self.long(rest);
                 return self.feed(Input::Requeue {
