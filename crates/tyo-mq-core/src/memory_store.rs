@@ -166,42 +166,20 @@ const MAX_GAPS: usize = 64;
 impl State {
     fn execute(&mut self, op: StoreOp) -> StoreResult {
         match op {
-            StoreOp::Enqueue(stored) => return self.enqueue(stored).map(StoreReply::Enqueued),
-            StoreOp::Remove { id, .. } => _ = self.take(&id),
-            StoreOp::SetAttempts { id, attempts, .. } => self.set_attempts(&id, attempts),
-            StoreOp::DeadLetter(letter) => {
-                self.take(&letter.stored.id);
-                self.bury(*letter);
-            }
+            StoreOp::Enqueue(stored) => self.enqueue(stored).map(StoreReply::Enqueued),
             StoreOp::Fetch {
                 queue,
                 after,
                 limit,
                 max_bytes,
-            } => return Ok(self.page(&queue, after, limit, max_bytes)),
+            } => Ok(self.page(&queue, after, limit, max_bytes)),
             StoreOp::PurgeExpired {
                 realm,
                 now_ms,
                 to_dead_letters,
             } => {
-                return Ok(StoreReply::Purged(self.purge_expired(
-                    &realm,
-                    now_ms,
-                    to_dead_letters,
-                )));
-            }
-            StoreOp::PutSubscription(subscription) => {
-                let key = (
-                    subscription.queue.clone(),
-                    subscription.consumer_name.clone(),
-                );
-                self.subscriptions.insert(key, *subscription);
-            }
-            StoreOp::RemoveSubscription {
-                queue,
-                consumer_name,
-            } => {
-                self.subscriptions.remove(&(queue, consumer_name));
+                let purged = self.purge_expired(&realm, now_ms, to_dead_letters);
+                Ok(StoreReply::Purged(purged))
             }
             StoreOp::Requeue {
                 realm,
@@ -209,13 +187,40 @@ impl State {
                 expires_at_ms,
                 now_ms,
             } => {
-                return self
-                    .requeue(&realm, &id, expires_at_ms, now_ms)
-                    .map(StoreReply::Requeued);
+                let queue = self.requeue(&realm, &id, expires_at_ms, now_ms);
+                Ok(StoreReply::Requeued(queue))
             }
-            StoreOp::PurgeRealm { realm } => self.purge_realm(&realm),
+            other => {
+                self.change(other);
+                Ok(StoreReply::Done)
+            }
         }
-        Ok(StoreReply::Done)
+    }
+
+    /// Operations that cannot fail and give nothing back.
+    fn change(&mut self, op: StoreOp) {
+        match op {
+            StoreOp::Remove { id, .. } => _ = self.take(&id),
+            StoreOp::SetAttempts { id, attempts, .. } => self.set_attempts(&id, attempts),
+            StoreOp::DeadLetter(letter) => {
+                self.take(&letter.stored.id);
+                self.bury(*letter);
+            }
+            StoreOp::PutSubscription(subscription) => {
+                let name = subscription.consumer_name.clone();
+                let key = (subscription.queue.clone(), name);
+                self.subscriptions.insert(key, *subscription);
+            }
+            StoreOp::RemoveSubscription {
+                queue,
+                consumer_name,
+            } => _ = self.subscriptions.remove(&(queue, consumer_name)),
+            StoreOp::PurgeRealm { realm } => self.purge_realm(&realm),
+            StoreOp::Enqueue(_)
+            | StoreOp::Fetch { .. }
+            | StoreOp::PurgeExpired { .. }
+            | StoreOp::Requeue { .. } => {}
+        }
     }
 
     fn enqueue(&mut self, stored: StoredMessage) -> Result<Position, StoreError> {
@@ -344,20 +349,16 @@ impl State {
         id: &MessageId,
         expires_at_ms: Option<u64>,
         now_ms: u64,
-    ) -> Result<Option<QueueKey>, StoreError> {
-        let Some((_, letter)) = self.letter(Some(realm), id) else {
-            return Ok(None);
-        };
-        let mut stored = letter.stored.clone();
+    ) -> Option<QueueKey> {
+        let mut stored = self.take_letter(Some(realm), id)?.stored;
         stored.attempts = 0;
         if stored.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             stored.expires_at_ms = expires_at_ms;
         }
         let key = (*stored.queue).clone();
         // It only changes its place: no limit can refuse it.
-        self.take_letter(Some(realm), id);
         self.append(stored);
-        Ok(Some(key))
+        Some(key)
     }
 
     fn purge_expired(

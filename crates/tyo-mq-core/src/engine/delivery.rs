@@ -34,16 +34,13 @@ impl Realm {
             self.forget_stored(ctx, queue, &entry);
             return Some(session);
         }
-        let attempts = spec.retry.attempts();
-        if !fresh && entry.attempts >= attempts {
+        if !fresh && entry.attempts >= spec.retry.attempts() {
             let reason = spent(entry.attempts);
             self.dead_letter(ctx, queue, entry, reason);
             return None;
         }
-        let due_ms = ctx
-            .now
-            .mono_ms
-            .saturating_add(ack_timeout(ctx.config, spec.ack_timeout_ms));
+        let wait_ms = ack_timeout(ctx.config, spec.ack_timeout_ms);
+        let due_ms = ctx.now.mono_ms.saturating_add(wait_ms);
         if !fresh {
             entry.attempts += 1;
             self.store_attempts(ctx, queue, &entry);
@@ -55,7 +52,6 @@ impl Realm {
         self.emit(ctx, sub, entry.message.clone(), Some(receipt));
         let order = self.next_order;
         self.next_order += 1;
-        let id = entry.id.clone();
         let in_flight = InFlight {
             entry,
             sub,
@@ -64,11 +60,16 @@ impl Realm {
             retrying: false,
             order,
         };
+        self.track(ctx, queue, in_flight);
+        Some(session)
+    }
+
+    fn track(&mut self, ctx: &mut Context<'_>, queue: usize, in_flight: InFlight) {
+        let (id, due_ms) = (in_flight.entry.id.clone(), in_flight.due_ms);
+        self.subs[in_flight.sub].in_flight += 1;
         let slot = self.queues[queue].in_flight.insert(in_flight);
         self.tracked.insert(id, (queue, slot));
-        self.subs[sub].in_flight += 1;
         self.arm(ctx, queue, due_ms);
-        Some(session)
     }
 
     fn store_attempts(&self, ctx: &mut Context<'_>, queue: usize, entry: &Entry) {

@@ -6,8 +6,12 @@ impl Realm {
     /// Forgets what has been offline for long, but no durable subscription before its time.
     pub(crate) fn evict_idle(&mut self, ctx: &mut Context<'_>) {
         let idle_ms = ctx.config.idle_eviction.map(|eviction| eviction.ttl_ms);
+        self.evict_consumers(ctx, idle_ms);
+        self.evict_producers(ctx, idle_ms);
+    }
+
+    fn evict_consumers(&mut self, ctx: &mut Context<'_>, idle_ms: Option<u64>) {
         let durable_ms = ctx.config.durable_subscription_ttl_ms;
-        let is_over = |away_ms: u64, ttl_ms: Option<u64>| ttl_ms.is_some_and(|it| away_ms >= it);
         for index in 0..self.consumers.capacity() {
             let Some(consumer) = self
                 .consumers
@@ -32,6 +36,9 @@ impl Realm {
                 self.consumer_names.remove(&name);
             }
         }
+    }
+
+    fn evict_producers(&mut self, ctx: &Context<'_>, idle_ms: Option<u64>) {
         for index in 0..self.producers.capacity() {
             let Some(producer) = self
                 .producers
@@ -59,4 +66,8 @@ impl Realm {
             }
         }
     }
+}
+
+fn is_over(away_ms: u64, ttl_ms: Option<u64>) -> bool {
+    ttl_ms.is_some_and(|ttl_ms| away_ms >= ttl_ms)
 }

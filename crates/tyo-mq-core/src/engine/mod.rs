@@ -3,6 +3,7 @@
 pub mod clock;
 mod config;
 mod confirm;
+mod counters;
 mod delivery;
 mod eviction;
 mod ids;
@@ -26,6 +27,7 @@ use slab::Slab;
 
 pub use clock::Now;
 pub use config::{Config, IdleEviction, Limits};
+pub use counters::{Counters, Usage};
 
 pub use input::{
     Command, Input, Lifetime, Publish, Reach, RealmPolicy, RegisterConsumer, RegisterProducer,
@@ -61,54 +63,6 @@ pub const DEFAULT_REALM: &str = "default";
 
 /// The realm whose subscribers see the messages of all others.
 pub const OBSERVER_REALM: &str = "*";
-
-/// What an engine counts; sums since it was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Messages accepted.
-    pub produced: u64,
-    /// Copies handed to sessions, but for realm broadcasts.
-    pub delivered: u64,
-    /// Copies given to the store.
-    pub queued: u64,
-    /// Messages given up.
-    pub dead_lettered: u64,
-    /// Acknowledgements that did not come in time.
-    pub ack_timeouts: u64,
-    /// Copies that expired before delivery.
-    pub expired: u64,
-    /// Copies dropped at a limit.
-    pub dropped: u64,
-    /// Copies and acknowledgements that the store refused.
-    pub store_failures: u64,
-}
-
-/// How much an engine holds now, over all realms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Realms in memory.
-    pub realms: usize,
-    /// Open sessions.
-    pub sessions: usize,
-    /// Producer names.
-    pub producers: usize,
-    /// Consumer names.
-    pub consumers: usize,
-    /// Subscriptions.
-    pub subscriptions: usize,
-    /// Queues.
-    pub queues: usize,
-    /// Deliveries that wait for an acknowledgement or a retry.
-    pub in_flight: usize,
-    /// Messages in memory that wait for room.
-    pub ready: usize,
-    /// Messages in the store.
-    pub stored: u64,
-    /// Publications whose confirm waits for the store.
-    pub confirms: usize,
-    /// Store operations under way.
-    pub store_operations: usize,
-}
 
 /// The state of one shard: whole realms and their sessions.
 #[derive(Debug)]
@@ -183,6 +137,18 @@ impl Engine {
                     realm.on_drained(&mut ctx, session);
                 }
             }
+            other => self.handle_other(now, other, out),
+        }
+    }
+
+    /// Inputs that no session gives.
+    fn handle_other(&mut self, now: Now, input: Input<'_>, out: &mut Vec<Output>) {
+        match input {
+            Input::Opened { .. }
+            | Input::Command { .. }
+            | Input::Closed { .. }
+            | Input::Stalled { .. }
+            | Input::Drained { .. } => {}
             Input::Observed { publish } => {
                 let index = self.realm_names.get(OBSERVER_REALM).copied();
                 if let Some(index) = index.filter(|_| publish.reach == Reach::Subscribers) {
@@ -479,22 +445,6 @@ impl Usage {
         self.stored += other.stored;
         self.confirms += other.confirms;
         self.store_operations += other.store_operations;
-        self
-    }
-}
-
-impl Counters {
-    /// The sum of two.
-    #[must_use]
-    pub fn plus(mut self, other: &Self) -> Self {
-        self.produced += other.produced;
-        self.delivered += other.delivered;
-        self.queued += other.queued;
-        self.dead_lettered += other.dead_lettered;
-        self.ack_timeouts += other.ack_timeouts;
-        self.expired += other.expired;
-        self.dropped += other.dropped;
-        self.store_failures += other.store_failures;
         self
     }
 }

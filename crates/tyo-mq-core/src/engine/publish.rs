@@ -10,7 +10,7 @@ use super::output::{Delivery, Key, LimitReached, Output, PublishError, Reply};
 use super::queue::{Backlog, Entry};
 use super::realm::{Context, Purpose, Realm, Session, any_producer_key, lower, subscription_key};
 use super::registry::{check_event, check_name, named};
-use super::route::Route;
+use super::route::{Route, add_member};
 use crate::message::{Message, SessionId};
 use crate::store::{StoreOp, StoreReply, StoreResult};
 
@@ -214,10 +214,7 @@ impl Realm {
             }
             match self.subs[sub].spec.group.clone() {
                 None => self.reach_subscription(ctx, publication, sub),
-                Some(group) => match groups.iter_mut().find(|(name, _)| *name == group) {
-                    Some((_, members)) => members.push(sub),
-                    None => groups.push((group, vec![sub])),
-                },
+                Some(group) => add_member(&mut groups, &group, sub),
             }
         }
         for (group, members) in groups {

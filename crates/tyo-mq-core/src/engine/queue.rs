@@ -355,18 +355,12 @@ impl Realm {
         result: StoreResult,
     ) {
         let index = wanted.index;
-        let Some(queue) = self
-            .queues
-            .get_mut(index)
-            .filter(|queue| queue.unique == wanted.unique)
-        else {
+        let queue = self.queues.get_mut(index);
+        let Some(queue) = queue.filter(|queue| queue.unique == wanted.unique) else {
             return;
         };
-        let Some(backlog) = queue
-            .backlog
-            .as_mut()
-            .filter(|backlog| backlog.reading == Some(round))
-        else {
+        let backlog = queue.backlog.as_mut();
+        let Some(backlog) = backlog.filter(|backlog| backlog.reading == Some(round)) else {
             return;
         };
         backlog.reading = None;

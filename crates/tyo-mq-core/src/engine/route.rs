@@ -82,10 +82,7 @@ impl Realm {
         for index in self.matching(producer, event) {
             let sub = &self.subs[index];
             if let Some(group) = &sub.spec.group {
-                match route.groups.iter_mut().find(|(name, _)| name == group) {
-                    Some((_, members)) => members.push(index),
-                    None => route.groups.push((group.clone(), vec![index])),
-                }
+                add_member(&mut route.groups, group, index);
                 continue;
             }
             let session = self.consumers[sub.consumer].session;
@@ -180,5 +177,13 @@ impl Realm {
             .find(|place| candidates.contains(&members[*place]))?;
         *turn = place as u64 + 1;
         Some(members[place])
+    }
+}
+
+/// Puts a subscription into the list of its group.
+pub(crate) fn add_member(groups: &mut Vec<(Arc<str>, Vec<usize>)>, group: &Arc<str>, index: usize) {
+    match groups.iter_mut().find(|(name, _)| name == group) {
+        Some((_, members)) => members.push(index),
+        None => groups.push((group.clone(), vec![index])),
     }
 }
