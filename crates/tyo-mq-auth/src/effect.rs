@@ -5,6 +5,7 @@ use crate::document::{Applied, Change, RowChange};
 use crate::json::{Object, Value};
 use crate::names::RealmName;
 use crate::refusal::Refusal;
+use crate::secret::Secret;
 
 /// Something that the state cannot do itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,8 +19,8 @@ pub enum Effect {
     KeepRequest {
         /// Its id.
         id: String,
-        /// What to restore it from. Holds a token or its digest.
-        json: String,
+        /// What to restore it from: JSON with a token or its digest.
+        json: Secret,
     },
     /// A request for admission need not be kept any more.
     DropRequest {
@@ -54,7 +55,7 @@ pub struct Reply {
     pub is_always_event: bool,
 }
 
-/// What came of handling something.
+/// What came of handling something. The effects come first, then the answer: what was answered is kept.
 #[derive(Debug)]
 #[must_use]
 pub struct Handled {

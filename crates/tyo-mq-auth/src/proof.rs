@@ -6,7 +6,7 @@ use crate::json::{Object, Style, Value, write_number};
 use crate::secret::{Secret, SecretHash, decode_hex, encode_hex};
 
 /// The longest signed payload, in bytes.
-pub const MAX_PAYLOAD_BYTES: usize = 1024 * 1024;
+pub const MAX_PAYLOAD_BYTES: usize = 256 * 1024;
 
 /// The longest nonce, in characters.
 pub const MAX_NONCE_CHARS: usize = 128;

@@ -117,6 +117,14 @@ impl StoredSecret {
     }
 }
 
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        constant_time_eq(&self.hash().0, &other.hash().0)
+    }
+}
+
+impl Eq for Secret {}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
@@ -132,11 +140,12 @@ impl fmt::Debug for SecretHash {
 /// Writes lower-case hexadecimal digits.
 pub(crate) fn encode_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 0xF])
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 0xF)]));
+    }
+    out
 }
 
 /// Reads exactly `N` bytes of hexadecimal digits.

@@ -119,9 +119,10 @@ impl AuthState {
         if self.nonces.is_used(signed.nonce()) {
             return Err(used_nonce());
         }
-        let actor = self
-            .signer(event, &signed, now_ms)
-            .filter(|_| self.nonces.covers(signed.timestamp_ms(), now_ms))
+        let in_time = self.nonces.covers(signed.timestamp_ms(), now_ms);
+        let actor = in_time
+            .then(|| self.signer(event, &signed, now_ms))
+            .flatten()
             .ok_or_else(|| Refusal::unauthenticated("the proof is not valid"))?;
         let used = self
             .nonces

@@ -9,7 +9,7 @@ use crate::secret::{Secret, SecretHash, StoredSecret};
 use super::flags::Flags;
 use super::mutate::{Applied, Change, Mutation};
 use super::realm::RealmConfig;
-use super::rows::{RowChange, StoreRows, Table, row_key};
+use super::rows::{RowChange, StoreRows, Table, is_row_key};
 use super::token::{ManagementToken, Origin, TokenEntry};
 use super::{AuthDocument, DocumentError};
 
@@ -98,29 +98,34 @@ impl AuthDocument {
     /// settings have is to be imported.
     pub fn merge_store(&mut self, rows: StoreRows) -> Merged {
         let mut merged = Merged::default();
-        let stored_realms = self.merge_realms(rows.realms, &mut merged);
-        let stored_tokens = self.merge_tokens(rows.tokens, &mut merged);
-        let stored_management = self.merge_management_tokens(rows.management_tokens, &mut merged);
         let realms = self.realms_in_order().into_iter();
-        let imports = &mut merged.imports;
-        imports.extend(
-            realms
-                .filter(|(name, _)| !stored_realms.contains(name.as_str()))
-                .map(|(name, config)| RowChange::put_realm(name, config)),
-        );
+        let mut realms: Vec<RealmName> = realms.map(|(name, _)| name.clone()).collect();
         let tokens = self.tokens_in_order().into_iter();
-        imports.extend(
-            tokens
-                .filter(|entry| entry.origin == Origin::Document)
-                .filter(|entry| !stored_tokens.contains(&entry.hash()))
-                .map(RowChange::put_token),
-        );
+        let tokens = tokens.filter(|entry| entry.origin == Origin::Document);
+        let mut tokens: Vec<SecretHash> = tokens.map(TokenEntry::hash).collect();
         let management = self.management_tokens_in_order().into_iter();
-        imports.extend(
-            management
-                .filter(|token| !stored_management.contains(&token.hash()))
-                .map(RowChange::put_management_token),
-        );
+        let mut management: Vec<SecretHash> = management.map(ManagementToken::hash).collect();
+
+        let stored = self.merge_realms(rows.realms, &realms, &mut merged);
+        realms.retain(|name| !stored.contains(name));
+        let stored = self.merge_tokens(rows.tokens, &tokens, &mut merged);
+        tokens.retain(|hash| !stored.contains(hash));
+        let stored = self.merge_management_tokens(rows.management_tokens, &mut merged);
+        management.retain(|hash| !stored.contains(hash));
+
+        let realms = realms
+            .iter()
+            .filter_map(|name| Some((name, self.realm(name.as_str())?)));
+        let realms = realms.map(|(name, config)| RowChange::put_realm(name, config));
+        merged.imports.extend(realms);
+        let tokens = tokens.iter().filter_map(|hash| self.token(*hash));
+        merged.imports.extend(tokens.map(RowChange::put_token));
+        let management = management
+            .iter()
+            .filter_map(|hash| self.management_token(*hash));
+        merged
+            .imports
+            .extend(management.map(RowChange::put_management_token));
         merged
     }
 
@@ -265,12 +270,15 @@ impl AuthDocument {
         Ok(())
     }
 
+    /// Takes over the store's realms. Tells which of those that the settings have it has too.
     fn merge_realms(
         &mut self,
         rows: Vec<(String, String)>,
+        of_settings: &[RealmName],
         merged: &mut Merged,
     ) -> HashSet<RealmName> {
-        let mut stored = HashSet::with_capacity(rows.len());
+        let of_settings: HashSet<&RealmName> = of_settings.iter().collect();
+        let mut both = HashSet::new();
         for (name, config) in rows {
             let Some(name) = RealmName::new(&name) else {
                 let error = DocumentError::wrong("name", "a realm's name");
@@ -281,37 +289,61 @@ impl AuthDocument {
                 merged.bad_row(Table::Realms, error);
                 locked()
             });
-            stored.insert(name.clone());
+            if of_settings.contains(&name) {
+                both.insert(name.clone());
+            }
             self.insert_realm(name, config);
         }
-        stored
+        both
     }
 
+    /// Takes over the store's tokens. Tells which of those that the settings have it has too.
     fn merge_tokens(
         &mut self,
         rows: Vec<(String, String)>,
+        of_settings: &[SecretHash],
         merged: &mut Merged,
     ) -> HashSet<SecretHash> {
-        let mut stored = HashSet::with_capacity(rows.len());
+        let of_settings: HashSet<SecretHash> = of_settings.iter().copied().collect();
+        let mut both = HashSet::new();
+        self.tokens.reserve(rows.len());
         for (key, entry) in rows {
-            match object(&entry).and_then(TokenEntry::from_fields) {
-                Err(error) => merged.bad_row(Table::Tokens, error),
-                Ok(entry) if row_key(&entry.secret) != key => {
+            let entry = match object(&entry).and_then(TokenEntry::from_fields) {
+                Ok(entry) if is_row_key(&key, &entry.secret) => entry,
+                Ok(_) => {
                     let error = DocumentError::wrong("token", "the row's key");
                     merged.bad_row(Table::Tokens, error);
+                    continue;
                 }
-                Ok(entry) => {
-                    if !stored.insert(entry.hash()) {
-                        let table = Table::Tokens;
-                        merged.imports.push(RowChange::Delete { table, key });
-                        continue;
-                    }
-                    drop(self.take_token(entry.hash()));
-                    self.insert_token(entry);
+                Err(error) => {
+                    merged.bad_row(Table::Tokens, error);
+                    continue;
                 }
+            };
+            let hash = entry.hash();
+            if of_settings.contains(&hash) && both.insert(hash) {
+                drop(self.take_token(hash));
+            } else if self.origin_of(hash) == Some(Origin::Document) {
+                let table = Table::Tokens;
+                merged.imports.push(RowChange::Delete { table, key });
+                continue;
             }
+            drop(self.take_token(hash));
+            self.insert_token(self.with_shared_realm(entry));
         }
-        stored
+        both
+    }
+
+    fn origin_of(&self, hash: SecretHash) -> Option<Origin> {
+        self.token(hash).map(|entry| entry.origin)
+    }
+
+    /// The entry with the name of its realm as the realm has it, so that many tokens share it.
+    fn with_shared_realm(&self, mut entry: TokenEntry) -> TokenEntry {
+        if let Some((name, _)) = self.tokens_by_realm.get_key_value(entry.realm.as_str()) {
+            entry.realm = name.clone();
+        }
+        entry
     }
 
     fn merge_management_tokens(

@@ -12,7 +12,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::json::Object;
 use crate::names::RealmName;
@@ -36,7 +36,7 @@ pub struct AuthDocument {
     flags: Flags,
     realms: HashMap<RealmName, Numbered<RealmConfig>>,
     tokens: HashMap<SecretHash, Numbered<TokenEntry>>,
-    tokens_by_realm: HashMap<RealmName, HashSet<SecretHash>>,
+    tokens_by_realm: HashMap<RealmName, Vec<SecretHash>>,
     management_tokens: HashMap<SecretHash, Numbered<ManagementToken>>,
     admins: Vec<SecretHash>,
     expiries: BTreeSet<(u64, RealmName)>,

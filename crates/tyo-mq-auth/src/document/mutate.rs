@@ -212,11 +212,8 @@ impl AuthDocument {
             self.admins.push(hash);
         }
         match self.tokens_by_realm.get_mut(entry.realm.as_str()) {
-            Some(hashes) => drop(hashes.insert(hash)),
-            None => drop(
-                self.tokens_by_realm
-                    .insert(entry.realm.clone(), [hash].into()),
-            ),
+            Some(hashes) => hashes.push(hash),
+            None => drop(self.tokens_by_realm.insert(entry.realm.clone(), vec![hash])),
         }
         let number = self.number();
         let value = entry;
@@ -227,7 +224,9 @@ impl AuthDocument {
         let entry = self.tokens.remove(&hash)?.value;
         self.admins.retain(|admin| *admin != hash);
         if let Some(hashes) = self.tokens_by_realm.get_mut(entry.realm.as_str()) {
-            hashes.remove(&hash);
+            if let Some(at) = hashes.iter().position(|other| *other == hash) {
+                hashes.swap_remove(at);
+            }
             if hashes.is_empty() {
                 self.tokens_by_realm.remove(entry.realm.as_str());
             }

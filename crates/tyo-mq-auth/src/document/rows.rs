@@ -116,8 +116,19 @@ impl fmt::Debug for StoreRows {
     }
 }
 
+/// Whether a row's key is the token's, in the form in which it is kept.
+pub(super) fn is_row_key(key: &str, secret: &StoredSecret) -> bool {
+    match secret {
+        StoredSecret::Plain(secret) => secret.expose() == key,
+        StoredSecret::Hashed(hash) => {
+            let hex = key.strip_prefix(HASH_KEY);
+            hex.and_then(SecretHash::from_hex) == Some(*hash)
+        }
+    }
+}
+
 /// A token's key: the token, or what stands for its digest. The latter as a token would have another digest.
-pub(super) fn row_key(secret: &StoredSecret) -> String {
+fn row_key(secret: &StoredSecret) -> String {
     match secret {
         StoredSecret::Plain(secret) => secret.expose().to_owned(),
         StoredSecret::Hashed(hash) => hash_key(*hash),
@@ -125,8 +136,10 @@ pub(super) fn row_key(secret: &StoredSecret) -> String {
 }
 
 fn hash_key(hash: SecretHash) -> String {
-    format!("sha256:{}", hash.to_hex())
+    format!("{HASH_KEY}{}", hash.to_hex())
 }
+
+const HASH_KEY: &str = "sha256:";
 
 /// A token may have a row in either form; neither may stay.
 fn deletions(table: Table, secret: &StoredSecret) -> impl Iterator<Item = RowChange> + use<> {

@@ -173,7 +173,7 @@ impl Requests {
         &mut self,
         from: &RealmName,
         to: &RealmName,
-    ) -> Vec<(String, String)> {
+    ) -> Vec<(String, Secret)> {
         let mut renamed = Vec::new();
         for (number, request) in &mut self.by_number {
             if request.realm == *from {
@@ -226,7 +226,7 @@ impl EnrolmentRequest {
 
     /// What to restore it from after a restart. Holds a token or its digest.
     #[must_use]
-    pub fn to_stored(&self) -> String {
+    pub fn to_stored(&self) -> Secret {
         let mut out = Object::new();
         out.push("request_id", self.id.as_str());
         out.push("realm", self.realm.as_str());
@@ -236,7 +236,7 @@ impl EnrolmentRequest {
         push_stored(&mut out, &self.token);
         out.push("challenge_response", self.challenge_response.clone());
         out.push("created_ms", self.created_ms);
-        Value::from(out).to_json()
+        Secret::new(&Value::from(out).to_json())
     }
 
     /// Reads what was kept. None when it cannot be read.

@@ -405,9 +405,12 @@ fn requests_outlive_a_restart() {
         let Some(Effect::KeepRequest { id, json }) = handled.effects.last() else {
             panic!()
         };
-        assert_eq!(json.contains("my-token"), settings.contains(r#""plain""#));
+        assert_eq!(
+            json.expose().contains("my-token"),
+            settings.contains(r#""plain""#)
+        );
         let mut after = state_with(&settings);
-        let restored = EnrolmentRequest::from_stored(json).unwrap();
+        let restored = EnrolmentRequest::from_stored(json.expose()).unwrap();
         assert_eq!(after.requests_mut().insert(restored).unwrap().count(), 0);
         let (answer, _) = decide(
             &mut after,
@@ -428,6 +431,17 @@ fn requests_outlive_a_restart() {
     ] {
         assert!(EnrolmentRequest::from_stored(bad).is_none());
     }
+}
+
+#[test]
+fn effects_do_not_show_tokens() {
+    let mut state = state_with(&settings_with("token_storage", r#""plain""#));
+    let handled = state.request_admission(Some(REQUEST), "s", PEER, NOW);
+    let id = id_of(&object(&handled.reply.payload));
+    let body = format!(r#"{{"request_id":"{id}","approved":true}}"#);
+    let (_, effects) = decide(&mut state, ADMIN, &body);
+    let shown = format!("{handled:?} {effects:?} {state:?} {:?}", state.requests());
+    assert!(!shown.contains("my-token"));
 }
 
 #[test]
@@ -463,7 +477,7 @@ proptest! {
         if handled.reply.is_ok {
             prop_assert_eq!(state.requests.len(), 1);
             let Some(Effect::KeepRequest { json, .. }) = handled.effects.last() else { panic!() };
-            prop_assert!(EnrolmentRequest::from_stored(json).is_some());
+            prop_assert!(EnrolmentRequest::from_stored(json.expose()).is_some());
         }
     }
 }

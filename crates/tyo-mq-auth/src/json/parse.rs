@@ -122,13 +122,18 @@ impl Reader<'_> {
             {
                 self.at += 1;
             }
-            out.extend_from_slice(&self.bytes[start..self.at]);
+            let plain = &self.bytes[start..self.at];
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
+                    out.reserve_exact(plain.len());
+                    out.extend_from_slice(plain);
                     return Ok(Text::from_wtf8(out));
                 }
-                Some(b'\\') => self.escape(&mut out)?,
+                Some(b'\\') => {
+                    out.extend_from_slice(plain);
+                    self.escape(&mut out)?;
+                }
                 _ => return Err(self.error()),
             }
         }
@@ -262,6 +267,12 @@ fn push_char(out: &mut Vec<u8>, c: char) {
 
 /// Keeps the last of fields that have one name.
 fn distinct(fields: Vec<(Text, Value)>) -> Object {
+    let is_first = |(index, (name, _)): (usize, &(Text, Value))| {
+        fields[..index].iter().all(|(other, _)| other != name)
+    };
+    if fields.len() <= FEW_FIELDS && fields.iter().enumerate().all(is_first) {
+        return Object::from_distinct_fields(fields);
+    }
     let mut names = HashSet::with_capacity(fields.len());
     let keep: Vec<bool> = fields
         .iter()
@@ -279,3 +290,6 @@ fn distinct(fields: Vec<(Text, Value)>) -> Object {
         .filter_map(|(field, keep)| keep.then_some(field));
     Object::from_distinct_fields(kept.collect())
 }
+
+/// Of so many fields, comparing all names is the quickest way.
+const FEW_FIELDS: usize = 16;

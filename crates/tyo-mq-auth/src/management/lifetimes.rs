@@ -33,7 +33,7 @@ pub(super) fn set(context: &Context<'_>) -> Result<Plan, Refusal> {
     let wants = fields::flag(body, &WANTS[..2])?.or(fields::flag(body, &WANTS[2..])?);
     let requested = ttl(body)?;
     if wants == Some(false) && !cap.must_end() {
-        return realms::edit(context, |config| clear(config));
+        return realms::edit(context, clear);
     }
     let ttl_ms = cap.clamp(requested.unwrap_or_else(|| default_ttl(context)));
     let expires_ms = context.now_ms.saturating_add(ttl_ms);

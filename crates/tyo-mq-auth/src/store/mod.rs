@@ -159,7 +159,7 @@ impl SqliteAuthStore {
     pub fn carry_out(&mut self, effect: &Effect) -> Result<(), AuthStoreError> {
         match effect {
             Effect::Persist(rows) => self.apply(rows),
-            Effect::KeepRequest { id, json } => self.keep_request(id, json),
+            Effect::KeepRequest { id, json } => self.keep_request(id, json.expose()),
             Effect::DropRequest { id } => self.drop_request(id),
             Effect::Audit(entry) => self.append_audit(entry),
             Effect::Changed(_) | Effect::Notify { .. } | Effect::ClearRealm(_) => Ok(()),

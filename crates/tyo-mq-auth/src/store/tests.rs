@@ -201,7 +201,7 @@ fn nonces_requests_and_audit() {
     store.remember_nonce(nonce("b", 20)).unwrap();
     let json = r#"{"request_id":"authreq-1","realm":"r","role":"both","client_id":"c","client_name":"n","token_hash":"1a439448cfba69b38b4f5ab702a37869f437133df562ee8822e09d30a2749c8f","created_ms":5}"#;
     for id in ["authreq-1", "authreq-2"] {
-        let json = json.replace("authreq-1", id);
+        let json = Secret::new(&json.replace("authreq-1", id));
         store
             .carry_out(&Effect::KeepRequest {
                 id: id.to_owned(),
