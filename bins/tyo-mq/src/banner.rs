@@ -2,22 +2,30 @@
 
 use std::net::SocketAddr;
 
-use tyo_mq_server::{Settings, Storage};
+use tyo_mq_server::{Backend, Server, Settings};
 
 /// Prints the banner. Its first line is the sign that connections are accepted.
-pub(crate) fn print(settings: &Settings, addr: SocketAddr) {
-    let url = url(addr);
+pub(crate) fn print(settings: &Settings, server: &Server) {
+    let addr = server.local_addr();
+    let auth = if server.authenticates() {
+        "on: clients need a token, a key or an approval"
+    } else {
+        "off: everybody may publish and subscribe"
+    };
     println!("tyo-mq {} listening on {addr}", env!("CARGO_PKG_VERSION"));
     println!("  storage  {}", storage(settings));
-    println!("  auth     off: everybody may publish and subscribe");
-    println!("  try it   io(\"{url}\") in any Socket.IO client; see the README");
+    println!("  auth     {auth}");
+    println!(
+        "  try it   io(\"{}\") in any Socket.IO client; see the README",
+        url(addr)
+    );
 }
 
 fn storage(settings: &Settings) -> String {
-    match settings.storage {
-        Storage::Memory => "memory: what waits is gone when the broker stops".to_owned(),
-        Storage::Sqlite => format!("sqlite: {}", settings.storage_options.filename.display()),
-        Storage::Redis => "redis".to_owned(),
+    match settings.storage_config().map(|config| config.backend) {
+        Ok(Backend::Sqlite(config)) => format!("sqlite: {}", config.path.display()),
+        Ok(Backend::Redis(_)) => "redis".to_owned(),
+        _ => "memory: what waits is gone when the broker stops".to_owned(),
     }
 }
 

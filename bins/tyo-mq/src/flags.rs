@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
-use tyo_mq_server::Settings;
+use tyo_mq_server::{AuthStore, Environment, Settings};
 
 /// A message broker that every Socket.IO client can talk to.
 #[derive(Debug, Parser)]
@@ -20,9 +20,13 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) host: Option<IpAddr>,
 
-    /// Settings file (JSON); written with the defaults if it does not exist
-    #[arg(long, value_name = "FILE", env = "TYO_MQ_SETTINGS_FILE")]
-    pub(crate) settings: Option<PathBuf>,
+    /// Settings file (JSON); written with the defaults if it does not exist [env: TYO_MQ_SETTINGS_FILE]
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+
+    /// Keep realms and tokens in this SQLite file, or in the usual one with `true` [env: TYO_MQ_AUTH_STORE]
+    #[arg(long, value_name = "FILE")]
+    auth_store: Option<String>,
 
     /// Check the settings and exit: 0 if they are good, 1 if not
     #[arg(long)]
@@ -40,6 +44,19 @@ pub(crate) struct Flags {
         env = "TYO_MQ_LOG"
     )]
     pub(crate) log: EnvFilter,
+
+    #[command(subcommand)]
+    pub(crate) task: Option<Task>,
+}
+
+/// Something else to do than to serve.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Task {
+    /// Copy the SQLite message store to a file, also while a broker uses it
+    Backup {
+        /// The copy
+        to: PathBuf,
+    },
 }
 
 impl Flags {
@@ -51,15 +68,21 @@ impl Flags {
             .init();
     }
 
-    /// The settings with what flags and environment say instead.
-    pub(crate) fn apply(&self, mut settings: Settings) -> anyhow::Result<Settings> {
-        if let Some(port) = self.port {
-            settings.port = port;
-        }
-        if let Some(host) = self.host {
-            settings.host = host;
-        }
-        if let Ok(text) = std::env::var("TYO_MQ_MAX_HTTP_BUFFER_SIZE") {
+    /// The settings file, if there is one.
+    pub(crate) fn settings_file(&self, environment: &Environment) -> Option<PathBuf> {
+        let from_environment = || environment.get("TYO_MQ_SETTINGS_FILE").map(PathBuf::from);
+        self.settings.clone().or_else(from_environment)
+    }
+
+    /// The settings with what flags and environment say instead. The file's word on authentication counts.
+    pub(crate) fn apply(
+        &self,
+        mut settings: Settings,
+        environment: &Environment,
+    ) -> anyhow::Result<Settings> {
+        settings.port = self.port.unwrap_or(settings.port);
+        settings.host = self.host.unwrap_or(settings.host);
+        if let Some(text) = environment.get("TYO_MQ_MAX_HTTP_BUFFER_SIZE") {
             match text.parse() {
                 Ok(bytes) if bytes > 0 => settings.max_http_buffer_size.0 = bytes,
                 _ => {
@@ -67,10 +90,14 @@ impl Flags {
                 }
             }
         }
-        if std::env::var("TYO_MQ_AUTH_ENABLED").is_ok_and(|text| text == "true") {
-            bail!(
-                "TYO_MQ_AUTH_ENABLED: this version does not support authentication yet; it would serve everybody"
-            );
+        if environment.get("TYO_MQ_AUTH_ENABLED") == Some("true") {
+            settings.enable_auth_by_default();
+        }
+        let store = self.auth_store.as_deref();
+        match store.or_else(|| environment.get("TYO_MQ_AUTH_STORE")) {
+            None | Some("false") => {}
+            Some("true") => settings.auth_store = AuthStore::Enabled(true),
+            Some(file) => settings.auth_store = AuthStore::File(file.into()),
         }
         Ok(settings)
     }

@@ -4,14 +4,15 @@
 mod banner;
 mod flags;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
-use tyo_mq_server::{Loaded, Server, Settings};
+use tyo_mq_server::{Environment, Loaded, Server, Settings, StartOptions};
 
-use flags::Flags;
+use flags::{Flags, Task};
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -34,11 +35,18 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         print!("{}", tyo_mq_server::default_settings_document());
         return Ok(());
     }
-    let loaded = load(flags)?;
+    let environment = Environment::load().context("cannot read the environment file")?;
+    let file = flags.settings_file(&environment);
+    let loaded = load(file.as_deref())?;
     for warning in &loaded.warnings {
         eprintln!("tyo-mq: warning: {warning}");
     }
-    let settings = flags.apply(loaded.settings)?;
+    let mut options = match file {
+        Some(file) => StartOptions::with_file(file, &loaded),
+        None => StartOptions::default(),
+    };
+    let settings = flags.apply(loaded.settings, &environment)?;
+    options.environment = environment;
     if flags.check_config {
         println!("settings are good");
         return Ok(());
@@ -51,16 +59,19 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(&settings))
+    match &flags.task {
+        None => runtime.block_on(serve(&settings, options)),
+        Some(Task::Backup { to }) => {
+            runtime.block_on(tyo_mq_server::backup(&settings, to))?;
+            println!("copied to {}", to.display());
+            Ok(())
+        }
+    }
 }
 
-fn load(flags: &Flags) -> anyhow::Result<Loaded> {
-    let Some(path) = &flags.settings else {
-        return Ok(Loaded {
-            settings: Settings::default(),
-            warnings: Vec::new(),
-            created: false,
-        });
+fn load(file: Option<&Path>) -> anyhow::Result<Loaded> {
+    let Some(path) = file else {
+        return Ok(Loaded::without_file());
     };
     let loaded = tyo_mq_server::load_settings(path)
         .with_context(|| format!("settings file {}", path.display()))?;
@@ -73,16 +84,21 @@ fn load(flags: &Flags) -> anyhow::Result<Loaded> {
     Ok(loaded)
 }
 
-async fn serve(settings: &Settings) -> anyhow::Result<()> {
+async fn serve(settings: &Settings, options: StartOptions) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot watch for SIGINT")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot watch for SIGTERM")?;
-    let server = Server::start(settings).await?;
-    banner::print(settings, server.local_addr());
+    let mut hang_up = signal(SignalKind::hangup()).context("cannot watch for SIGHUP")?;
+    let server = Server::start_with(settings, options).await?;
+    banner::print(settings, &server);
+    let reload = server.reloader();
     server
         .run(async {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => break,
+                    _ = terminate.recv() => break,
+                    _ = hang_up.recv() => reload(),
+                }
             }
             tracing::info!("stopping");
         })

@@ -38,22 +38,41 @@ pub(crate) async fn list(broker: &Broker, realm: &str, query: &str) -> Answer {
     }
 }
 
+/// All dead letters of a realm, or of all realms, as a JSON array; at most the first [`MAX_LISTED`].
+///
+/// # Errors
+/// What the store says.
+pub async fn dead_letters(broker: &Broker, realm: Option<&str>) -> Result<String, StoreError> {
+    let page = broker.dead_letters(realm, None, MAX_LISTED).await?;
+    let mut out = vec![b'['];
+    write_letters(&mut out, &page);
+    out.push(b']');
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Letters that a management command is answered with.
+const MAX_LISTED: usize = 10_000;
+
 pub(crate) fn page_text(realm: &str, page: &DeadLetterPage) -> String {
     let mut out = b"{\"realm\":".to_vec();
     write_json_string(&mut out, realm);
     out.extend_from_slice(b",\"entries\":[");
-    for (index, letter) in page.letters.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        write_letter(&mut out, letter);
-    }
+    write_letters(&mut out, page);
     out.push(b']');
     if let Some(next) = page.next {
         out.extend_from_slice(format!(",\"next\":{next}").as_bytes());
     }
     out.push(b'}');
     String::from_utf8_lossy(&out).into_owned()
+}
+
+fn write_letters(out: &mut Vec<u8>, page: &DeadLetterPage) {
+    for (index, letter) in page.letters.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_letter(out, letter);
+    }
 }
 
 fn write_letter(out: &mut Vec<u8>, letter: &DeadLetter) {

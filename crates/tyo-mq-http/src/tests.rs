@@ -53,6 +53,11 @@ async fn api(enabled: bool) -> Api {
         ApiConfig {
             enabled,
             version: "1.2.3",
+            admin: Arc::new(|bearer, _| match bearer {
+                None | Some("good") => Ok(()),
+                Some(_) => Err(401),
+            }),
+            stats: Arc::new(|| "{}".to_owned()),
         },
     )
 }

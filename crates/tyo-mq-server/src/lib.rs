@@ -1,16 +1,27 @@
 //! The composition root: settings, the Socket.IO gateway, the server that joins them to the broker, shutdown.
 #![forbid(unsafe_code)]
 
+mod access;
+mod environment;
 mod gateway;
+mod limits;
+mod reload;
 mod server;
 mod settings;
 mod storage;
 
+pub use environment::{AdminToken, Environment, ensure_admin_token};
 pub use gateway::{Gateway, GatewayConfig};
-pub use server::{Server, StartError};
+pub use server::{Server, StartError, StartOptions};
 pub use settings::{
-    CorsSettings, DEFAULT_PORT, Durability, HttpApi, IdleEviction, LimitSettings, Loaded,
-    OriginSetting, Settings, SettingsError, SlowConsumer, Storage, StorageOptions, Warning,
+    AuthStore, Backend, ConfigError, CorsSettings, DEFAULT_PORT, HttpApi, IdleEviction, Loaded,
+    OriginSetting, Settings, SettingsError, SlowConsumer, StorageConfig, Warning,
     load as load_settings, parse as parse_settings, print_default as default_settings_document,
 };
 pub use storage::backup;
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}

@@ -2,6 +2,8 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket};
 use tyo_mq_core::engine::{Config, IdleEviction, Limits};
@@ -10,8 +12,11 @@ use tyo_mq_core::store::StoreError;
 use tyo_mq_http::{Api, ApiConfig};
 use tyo_mq_transport::{Cors, Engine, EngineConfig, SlowConsumer};
 
+use crate::access::Access;
+use crate::environment::Environment;
 use crate::gateway::{Gateway, GatewayConfig};
-use crate::settings::{self, Settings};
+use crate::limits::{Limit, LimitConfig};
+use crate::settings::{self, Loaded, Settings};
 
 /// A server that listens; [`run`](Self::run) serves.
 pub struct Server {
@@ -20,6 +25,8 @@ pub struct Server {
     broker: Broker,
     engine: Engine<Gateway>,
     api: Api,
+    access: Arc<Access>,
+    settings_file: Option<PathBuf>,
 }
 
 /// Why a server cannot start.
@@ -37,6 +44,9 @@ pub enum StartError {
     /// The store cannot be opened.
     #[error("cannot open the message store: {0}")]
     Store(#[from] StoreError),
+    /// What the settings say of access cannot be used, or not be kept.
+    #[error("auth: {0}")]
+    Auth(String),
     /// A setting asks for what this version does not have.
     #[error("{key}: {message}")]
     Unsupported {
@@ -53,32 +63,56 @@ impl Server {
     /// # Errors
     /// When the store or the address cannot be had.
     pub async fn start(settings: &Settings) -> Result<Self, StartError> {
+        Self::start_with(settings, StartOptions::default()).await
+    }
+
+    /// As [`start`](Self::start), with a settings file that is watched and written, and an environment.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and when the auth store or the file for the admin's token cannot be had.
+    pub async fn start_with(
+        settings: &Settings,
+        options: StartOptions,
+    ) -> Result<Self, StartError> {
         let addr = SocketAddr::new(settings.host, settings.port);
-        let listener = listen(addr).map_err(|source| StartError::Listen { addr, source })?;
+        let unlistenable = |source| StartError::Listen { addr, source };
+        let listener = listen(addr).map_err(unlistenable)?;
         let store = crate::storage::open(settings).await?;
         let broker = Broker::start(runtime_config(settings), store).await?;
+        let settings_file = options.settings_file.clone();
+        let access = crate::access::open(settings, options, &broker)?;
         let config = engine_config(settings);
         let gateway = GatewayConfig {
             connect_timeout: settings.connect_timeout.duration(),
             max_message_bytes: settings.max_http_buffer_size.0,
             high_water_bytes: config.outbound_high_water_bytes,
         };
-        let engine = Engine::new(config, Gateway::new(broker.clone(), gateway));
-        let api = ApiConfig {
-            enabled: settings.http_api.enabled,
-            version: env!("CARGO_PKG_VERSION"),
-        };
-        let api = Api::new(broker.clone(), api);
-        let addr = listener
-            .local_addr()
-            .map_err(|source| StartError::Listen { addr, source })?;
+        let gateway = Gateway::new(broker.clone(), access.clone(), gateway);
+        let api = Api::new(broker.clone(), api_config(settings, &access));
         Ok(Self {
+            addr: listener.local_addr().map_err(unlistenable)?,
             listener,
-            addr,
+            engine: Engine::new(config, gateway),
             broker,
-            engine,
             api,
+            access,
+            settings_file,
         })
+    }
+
+    /// Reads the settings file again, if there is one, and applies what can be applied; an error is logged.
+    pub fn reloader(&self) -> impl Fn() + Send + 'static {
+        let (file, access) = (self.settings_file.clone(), Arc::downgrade(&self.access));
+        move || {
+            if let (Some(file), Some(access)) = (&file, access.upgrade()) {
+                crate::reload::apply(file, &access);
+            }
+        }
+    }
+
+    /// Whether clients must authenticate.
+    pub fn authenticates(&self) -> bool {
+        self.access.is_enabled()
     }
 
     /// The address that it listens on.
@@ -98,15 +132,68 @@ impl Server {
             broker,
             engine,
             api,
+            access,
+            settings_file,
             ..
         } = self;
+        let watch = settings_file.map(|file| {
+            let watch = crate::reload::watch(file, Arc::downgrade(&access));
+            tokio::spawn(watch)
+        });
         let service = engine.service(api);
         let goodbye = async {
             shutdown.await;
             engine.shutdown().await;
         };
         tyo_mq_transport::serve(listener, service, goodbye).await;
+        if let Some(watch) = watch {
+            watch.abort();
+        }
         broker.shutdown().await;
+    }
+}
+
+/// What a server is told besides its settings.
+#[derive(Debug, Default)]
+pub struct StartOptions {
+    /// The file that the settings came from: it is watched, and changes are written to it.
+    pub settings_file: Option<PathBuf>,
+    /// The text of that file.
+    pub settings_text: String,
+    /// Where the admin's token is, or goes.
+    pub environment: Environment,
+}
+
+impl StartOptions {
+    /// For settings that were loaded from a file.
+    #[must_use]
+    pub fn with_file(path: PathBuf, loaded: &Loaded) -> Self {
+        Self {
+            settings_file: Some(path),
+            settings_text: loaded.text.clone(),
+            environment: Environment::default(),
+        }
+    }
+}
+
+fn api_config(settings: &Settings, access: &Arc<Access>) -> ApiConfig {
+    let door = Arc::downgrade(access);
+    ApiConfig {
+        enabled: settings.http_api.enabled,
+        version: env!("CARGO_PKG_VERSION"),
+        admin: Arc::new(move |bearer, peer| match door.upgrade() {
+            Some(access) => access
+                .check_admin(bearer, peer)
+                .map_err(|refusal| refusal.code),
+            None => Err(503),
+        }),
+        stats: {
+            let door = Arc::downgrade(access);
+            Arc::new(move || {
+                door.upgrade()
+                    .map_or_else(String::new, |access| access.stats().to_json())
+            })
+        },
     }
 }
 
@@ -138,10 +225,10 @@ const BACKLOG: u32 = 4096;
 
 fn runtime_config(settings: &Settings) -> RuntimeConfig {
     let idle = settings.idle_eviction;
-    let max_queued_per_realm = settings
-        .limits
-        .max_queued_per_realm
-        .filter(|most| settings.limits.enabled && *most > 0);
+    let limits = LimitConfig::from_settings(&settings.limits);
+    let max_queued_per_realm = limits
+        .global(Limit::MAX_QUEUED_PER_REALM)
+        .map(|most| most as u64);
     let engine = Config {
         seed: random_seed(),
         ack_timeout_ms: settings
@@ -150,7 +237,9 @@ fn runtime_config(settings: &Settings) -> RuntimeConfig {
             .filter(|ms| *ms > 0)
             .unwrap_or(DEFAULT_ACK_TIMEOUT_MS),
         prefetch: settings.prefetch,
-        default_ttl_ms: settings.storage_options.default_ttl.ms(),
+        default_ttl_ms: settings
+            .storage_config()
+            .map_or(Some(DEFAULT_TTL_MS), |it| it.default_ttl_ms),
         idle_eviction: idle.enabled.then_some(IdleEviction {
             ttl_ms: idle.ttl_ms.0,
             interval_ms: idle.interval_ms.0,
@@ -175,6 +264,9 @@ fn runtime_config(settings: &Settings) -> RuntimeConfig {
 
 /// Time for an acknowledgement when a setting says none.
 const DEFAULT_ACK_TIMEOUT_MS: u64 = 30_000;
+
+/// Life of a message when the options say none; they were checked before.
+const DEFAULT_TTL_MS: u64 = 86_400_000;
 
 /// A seed that no other start has, so that message ids do not repeat.
 fn random_seed() -> u64 {

@@ -2,36 +2,62 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tyo_mq_core::memory_store::{MemoryLimits, MemoryStore};
-use tyo_mq_core::store::{Store, StoreError};
-use tyo_mq_storage::SqliteConfig;
+use tyo_mq_core::store::{BoxFuture, Store, StoreError};
+use tyo_mq_storage::{Backend, Fallback, FallbackStore, Plan, RedisConfig, SqliteConfig};
+use tyo_mq_storage_redis::RedisStore;
 use tyo_mq_storage_sqlite::SqliteStore;
 
 use crate::server::StartError;
-use crate::settings::{Durability, Settings, Storage};
+use crate::settings::Settings;
 
-/// Opens the store. Checking an SQLite file takes its time: that happens on a thread for such work.
+type Opened = Result<Arc<dyn Store>, StoreError>;
+
+/// Opens the store.
 pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>, StartError> {
-    match settings.storage {
-        Storage::Memory => Ok(Arc::new(MemoryStore::new(MemoryLimits::default()))),
-        Storage::Sqlite => Ok(Arc::new(open_sqlite(settings).await?)),
-        Storage::Redis => Err(StartError::Unsupported {
+    match backend(settings)? {
+        Backend::Memory => Ok(memory()),
+        Backend::Sqlite(config) => Ok(open_sqlite(config).await?),
+        Backend::Redis(mut config) => {
+            if settings.expired_to_dlq {
+                // What expired must be there until a sweep has made a dead letter of it.
+                config.keep_expired = 3 * settings.idle_eviction.interval_ms.duration().max(SWEEP);
+            }
+            match config.fallback.clone() {
+                Some(fallback) => Ok(open_with_fallback(config, fallback).await?),
+                None => Ok(open_redis(config).await?),
+            }
+        }
+    }
+}
+
+const SWEEP: Duration = Duration::from_secs(60);
+
+/// How often a Redis that was away at the start is looked for.
+const RETRY: Duration = Duration::from_secs(2);
+
+fn backend(settings: &Settings) -> Result<Backend, StartError> {
+    match settings.storage_config() {
+        Ok(config) => Ok(config.backend),
+        Err(error) => Err(StartError::Unsupported {
             key: "storage",
-            message: "this version keeps messages in memory or in SQLite".to_owned(),
+            message: error.to_string(),
         }),
     }
 }
 
-async fn open_sqlite(settings: &Settings) -> Result<SqliteStore, StoreError> {
-    let options = &settings.storage_options;
-    let config = SqliteConfig {
-        durability: match options.durability {
-            Durability::Full => tyo_mq_storage::Durability::Full,
-            Durability::Normal => tyo_mq_storage::Durability::Normal,
-        },
-        ..SqliteConfig::new(&options.filename)
-    };
+fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(MemoryLimits::default()))
+}
+
+/// Checking an SQLite file takes its time: that happens on a thread for such work.
+async fn open_sqlite(config: SqliteConfig) -> Opened {
+    Ok(Arc::new(sqlite(config).await?))
+}
+
+async fn sqlite(config: SqliteConfig) -> Result<SqliteStore, StoreError> {
     let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&config)).await;
     opened.unwrap_or_else(|_| {
         Err(StoreError::Unavailable(
@@ -40,25 +66,51 @@ async fn open_sqlite(settings: &Settings) -> Result<SqliteStore, StoreError> {
     })
 }
 
+async fn open_redis(config: RedisConfig) -> Opened {
+    Ok(Arc::new(RedisStore::open(&config).await?))
+}
+
+async fn open_with_fallback(config: RedisConfig, fallback: Fallback) -> Opened {
+    let stand_in_exists = matches!(&fallback, Fallback::Sqlite(config) if config.path.exists());
+    let plan = Plan {
+        primary: Box::new(move || {
+            Box::pin(open_redis(config.clone())) as BoxFuture<'static, Opened>
+        }),
+        stand_in: Box::new(move || match fallback.clone() {
+            Fallback::Memory => Box::pin(async { Ok(memory()) }),
+            Fallback::Sqlite(config) => Box::pin(open_sqlite(config)) as BoxFuture<'static, Opened>,
+        }),
+        stand_in_exists,
+        retry: RETRY,
+        on_return: Box::new(|snapshot| {
+            let queues = snapshot.queues.len();
+            if queues > 0 {
+                tracing::warn!(
+                    queues,
+                    "redis is back with messages from before; a restart delivers them"
+                );
+            }
+        }),
+    };
+    Ok(Arc::new(FallbackStore::open(plan).await?))
+}
+
 /// Copies the message store of these settings to a file, whether a broker uses it or not.
 ///
 /// # Errors
 /// When the settings name no SQLite file, or it cannot be read, or the copy not be written.
 pub async fn backup(settings: &Settings, to: &Path) -> Result<(), StartError> {
-    if settings.storage != Storage::Sqlite {
+    let Backend::Sqlite(config) = backend(settings)? else {
         return Err(StartError::Unsupported {
             key: "storage",
             message: "only an SQLite store has a file to copy".to_owned(),
         });
-    }
-    if !settings.storage_options.filename.exists() {
-        let missing = format!(
-            "{} does not exist",
-            settings.storage_options.filename.display()
-        );
+    };
+    if !config.path.exists() {
+        let missing = format!("{} does not exist", config.path.display());
         return Err(StoreError::Unavailable(missing).into());
     }
-    let store = open_sqlite(settings).await?;
+    let store = sqlite(config).await?;
     let copied = store.backup(to).await;
     store.close().await;
     Ok(copied?)

@@ -199,6 +199,11 @@ impl Broker {
         usages.fold(Usage::default(), |sum, part| sum.plus(&part))
     }
 
+    /// How much one realm holds: sessions, names and subscriptions.
+    pub fn usage_of(&self, realm: &str) -> Usage {
+        self.shard(realm).read(|engine| engine.usage_of(realm))
+    }
+
     /// The message store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store

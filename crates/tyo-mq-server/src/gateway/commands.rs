@@ -5,21 +5,26 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tyo_mq_auth::SignedEvent;
 use tyo_mq_core::engine::{
     Command, Lifetime, Publish, Reach, RegisterConsumer, RegisterProducer, ReplyToken, RetryPolicy,
     SubscriptionSpec, Unsubscribe,
 };
-use tyo_mq_core::runtime::{Flushes, Outlet};
-use tyo_mq_protocol::events::CONSUME_PREFIX;
+use tyo_mq_core::runtime::{Flushes, Outlet, Session};
+use tyo_mq_protocol::events::{self, CONSUME_PREFIX, EventKind};
 use tyo_mq_protocol::{
-    Answer, Backoff, Broadcast, ClientEvent, Confirm, Notice, ParseError, Produce, ProduceChunk,
-    Status, Ttl, encode_envelope, parse_event, parse_produce,
+    Answer, Backoff, Broadcast, ClientEvent, Confirm, ErrorCode, Notice, ParseError, Produce,
+    ProduceChunk, Status, Ttl, encode_envelope, parse_event, parse_produce,
 };
 use tyo_mq_transport::{Connection, Frame, Refused, SendKind};
 
-use super::encode::{acked_frames, confirm_frame, notice_frame, pong_frame, received_frame};
+use super::Shared;
+use super::encode::{
+    ack_frame, acked_frames, confirm_frame, notice_frame, pong_frame, received_frame,
+};
 use super::socket::MainSocket;
-use super::{Shared, epoch_ms};
+use crate::access::Standing;
+use crate::now_ms;
 
 /// An event as it came.
 pub(super) struct Event<'a> {
@@ -56,13 +61,22 @@ impl Event<'_> {
                 desk.carry_out(event, self.ack, self.attachments);
                 Ok(())
             }
-            Err(error) => desk.answer_malformed(&error, self.ack),
+            Err(error) => {
+                let event = error.event().map(EventKind::name);
+                match event {
+                    Some(event) if !desk.may(event, self.ack) => Ok(()),
+                    _ => desk.answer_malformed(&error, self.ack),
+                }
+            }
         }
     }
 }
 
 impl Desk<'_> {
     fn carry_out(&mut self, event: ClientEvent<'_>, ack: Option<u64>, attachments: Vec<Bytes>) {
+        if !self.may(event_name(&event), ack) || !self.is_within_limits(&event, &attachments, ack) {
+            return;
+        }
         match event {
             ClientEvent::Produce(produce) => self.publish(&produce, ack, attachments),
             ClientEvent::ProduceChunk(chunk) => self.on_chunk(&chunk, ack),
@@ -87,17 +101,17 @@ impl Desk<'_> {
             ClientEvent::Unsubscribe(it) => self.unsubscribe(&it, ack),
             ClientEvent::Ping(Some(payload)) => {
                 if let Some(ack) = ack {
-                    self.send(&pong_frame(ack, &payload, epoch_ms()));
+                    self.send(&pong_frame(ack, &payload, now_ms()));
                 }
             }
-            ClientEvent::Quit(Some(id)) if *id == *self.main.id => self.main.outlet.disconnect(),
-            ClientEvent::Authentication(_) => {
-                let role = Notice::AuthOk {
-                    realm: self.main.session.realm(),
-                    role: "both",
-                };
-                self.send(&notice_frame(&role));
+            ClientEvent::Quit(Some(id)) if *id == *self.main.handle.id => {
+                self.main.outlet.disconnect();
             }
+            ClientEvent::Authentication(payload) => {
+                let access = &self.gateway.access;
+                access.authenticate(&self.main.handle, payload.as_deref());
+            }
+            ClientEvent::Other { name, payload } => self.on_other(&name, payload.as_deref(), ack),
             // Greetings, debug output and events of nobody have no effect.
             _ => {}
         }
@@ -143,7 +157,106 @@ impl Desk<'_> {
         self.submit(Command::Unsubscribe(which), ack);
     }
 
+    /// Asks for admission, and what managers sign. Other events are nobody's.
+    fn on_other(&mut self, name: &str, payload: Option<&str>, ack: Option<u64>) {
+        let access = &self.gateway.access;
+        if name == events::AUTHORIZATION_REQUEST {
+            access.request_admission(&self.main.handle, payload, ack);
+        } else if let Some(event) = SignedEvent::from_name(name) {
+            access.signed(&self.main.handle, event, payload, ack);
+        }
+    }
+
+    /// Whether the socket may send this event. If not, it is told; if so, it has a session.
+    fn may(&mut self, event: &str, ack: Option<u64>) -> bool {
+        let MainSocket { handle, rights, .. } = &mut *self.main;
+        match self.gateway.access.authorize(handle, event, rights) {
+            Ok(Standing::Known) => {}
+            Ok(Standing::Looked) => self.take_place(),
+            Err(refusal) => {
+                handle.send_event(events::AUTH_FAIL, &refusal.to_auth_fail());
+                if let Some(ack) = ack {
+                    let answer = refusal.to_answer();
+                    self.send(&ack_frame(ack, |out| {
+                        out.extend_from_slice(answer.as_bytes())
+                    }));
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Opens the session in the realm where the socket is; one in another realm ends.
+    fn take_place(&mut self) {
+        let Some(place) = self.gateway.access.place(&self.main.handle) else {
+            return;
+        };
+        let here = |session: &Session| session.realm() == place.realm;
+        if !self.main.session.as_ref().is_some_and(here) {
+            self.main.session = None;
+            let (id, outlet) = (&self.main.handle.id, self.main.outlet.clone());
+            self.main.session = Some(self.gateway.broker.open(&place.realm, id, outlet));
+        }
+    }
+
+    /// Whether the socket stays within its rates and quotas. If not, it is told at most once a second.
+    fn is_within_limits(
+        &mut self,
+        event: &ClientEvent<'_>,
+        attachments: &[Bytes],
+        ack: Option<u64>,
+    ) -> bool {
+        let Some(config) = self.gateway.access.limits() else {
+            return true;
+        };
+        let Some(realm) = self.main.session.as_ref().map(Session::realm) else {
+            return true;
+        };
+        let usage = || self.gateway.broker.usage_of(realm);
+        let limits = &mut self.main.limits;
+        let now_ms = self.gateway.elapsed_ms();
+        let checked = match event {
+            ClientEvent::Produce(produce) => {
+                let content = produce.message.as_deref().map_or(0, str::len);
+                let binary: usize = attachments.iter().map(Bytes::len).sum();
+                limits.message(&config, realm, content + binary, now_ms)
+            }
+            ClientEvent::ProduceChunk(chunk) => {
+                limits.message(&config, realm, chunk.data.len(), now_ms)
+            }
+            ClientEvent::Producer(_) | ClientEvent::Consumer(_) => {
+                let usage = usage();
+                limits.registration(&config, realm, usage.producers + usage.consumers)
+            }
+            ClientEvent::Subscribe(_) => limits.subscription(&config, realm, usage().subscriptions),
+            _ => Ok(()),
+        };
+        let Err(over) = checked else { return true };
+        if limits.tell(now_ms) {
+            let (reason, retry_after_secs) = (over.reason, over.retry_after_secs);
+            self.send(&notice_frame(&Notice::RateLimited {
+                reason,
+                retry_after_secs,
+            }));
+        }
+        if let Some(ack) = ack {
+            let message = &format!("over the limit {}", over.reason);
+            self.send(&confirm_frame(
+                ack,
+                &Confirm::Refused {
+                    code: Status::RateLimited,
+                    message,
+                },
+            ));
+        }
+        false
+    }
+
     fn publish(&mut self, produce: &Produce<'_>, ack: Option<u64>, attachments: Vec<Bytes>) {
+        if self.main.rights.needs_encryption && produce.enc.is_none() {
+            return self.refuse_plain(ack);
+        }
         let body = envelope(produce);
         let reach = match &produce.broadcast {
             None => Reach::Subscribers,
@@ -165,6 +278,17 @@ impl Desk<'_> {
             reach,
         };
         self.submit(Command::Publish(publish), ack);
+    }
+
+    /// The realm takes encrypted messages only.
+    fn refuse_plain(&self, ack: Option<u64>) {
+        let message = "this realm takes end-to-end encrypted messages only";
+        let code = ErrorCode::EncryptionRequired;
+        self.send(&notice_frame(&Notice::Error { code, message }));
+        if let Some(ack) = ack {
+            let code = Status::Forbidden;
+            self.send(&confirm_frame(ack, &Confirm::Refused { code, message }));
+        }
     }
 
     /// The last missing piece publishes; the ack of any other only says that it arrived.
@@ -232,9 +356,10 @@ impl Desk<'_> {
     }
 
     fn submit(&mut self, command: Command<'_>, ack: Option<u64>) {
-        self.main
-            .session
-            .submit(command, ack.map(ReplyToken), self.flushes);
+        // Who may send an event has a session.
+        if let Some(session) = &self.main.session {
+            session.submit(command, ack.map(ReplyToken), self.flushes);
+        }
     }
 
     fn send(&self, frame: &Frame) {
@@ -281,4 +406,24 @@ fn retry_policy(retry: tyo_mq_protocol::Retry) -> RetryPolicy {
         delay_ms: retry.delay_ms,
         exponential: retry.backoff == Backoff::Exponential,
     }
+}
+
+/// An event's name on the wire.
+fn event_name<'a>(event: &'a ClientEvent<'_>) -> &'a str {
+    let kind = match event {
+        ClientEvent::Producer(_) => EventKind::Producer,
+        ClientEvent::Consumer(_) => EventKind::Consumer,
+        ClientEvent::Subscribe(_) => EventKind::Subscribe,
+        ClientEvent::Unsubscribe(_) => EventKind::Unsubscribe,
+        ClientEvent::Produce(_) => EventKind::Produce,
+        ClientEvent::ProduceChunk(_) => EventKind::ProduceChunk,
+        ClientEvent::Ack(_) => EventKind::Ack,
+        ClientEvent::Ping(_) => EventKind::Ping,
+        ClientEvent::Hello => EventKind::Hello,
+        ClientEvent::Quit(_) => EventKind::Quit,
+        ClientEvent::Authentication(_) => EventKind::Authentication,
+        ClientEvent::Other { name, .. } => return name,
+        _ => EventKind::Debug,
+    };
+    kind.name()
 }

@@ -183,13 +183,22 @@ pub(super) fn notice_frame(notice: &WireNotice<'_>) -> Frame {
     })
 }
 
+/// An event whose payload is JSON text.
+pub(crate) fn event_frame(event: &str, payload: &str) -> Frame {
+    Frame::text(|out| {
+        write_event_start(out, ROOT, None, 0, event);
+        out.extend_from_slice(payload.as_bytes());
+        out.push(b']');
+    })
+}
+
 /// An answer to a Socket.IO ack.
 pub(super) fn confirm_frame(ack: u64, confirm: &Confirm<'_>) -> Frame {
     ack_frame(ack, |out| confirm.write_payload(out))
 }
 
 /// An answer to a Socket.IO ack, with one argument.
-pub(super) fn ack_frame(ack: u64, write: impl FnOnce(&mut Vec<u8>)) -> Frame {
+pub(crate) fn ack_frame(ack: u64, write: impl FnOnce(&mut Vec<u8>)) -> Frame {
     Frame::text(|out| {
         write_ack_start(out, ROOT, ack, 0);
         write(out);

@@ -7,13 +7,16 @@ mod socket;
 mod watch;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ring::rand::{SecureRandom, SystemRandom};
 use tyo_mq_core::runtime::Broker;
 use tyo_mq_transport::{Application, ConnectInfo, Connection};
 
+use crate::access::Access;
 use socket::ClientConnection;
+
+pub(crate) use encode::{ack_frame, event_frame};
 use watch::ConnectWatch;
 
 /// How the gateway treats clients.
@@ -35,6 +38,7 @@ pub struct Gateway {
 /// What all connections use.
 pub(crate) struct Shared {
     broker: Broker,
+    access: Arc<Access>,
     config: GatewayConfig,
     random: SystemRandom,
     started: Instant,
@@ -43,10 +47,11 @@ pub(crate) struct Shared {
 
 impl Gateway {
     /// A gateway to a broker. It must be made inside a tokio runtime.
-    pub fn new(broker: Broker, config: GatewayConfig) -> Self {
+    pub(crate) fn new(broker: Broker, access: Arc<Access>, config: GatewayConfig) -> Self {
         let watch = ConnectWatch::start(config.connect_timeout);
         let shared = Shared {
             broker,
+            access,
             config,
             random: SystemRandom::new(),
             started: Instant::now(),
@@ -62,7 +67,7 @@ impl Application for Gateway {
     type Session = ClientConnection;
 
     fn open(&self, conn: Arc<Connection>, info: ConnectInfo) -> ClientConnection {
-        ClientConnection::open(self.shared.clone(), conn, info.protocol)
+        ClientConnection::open(self.shared.clone(), conn, &info)
     }
 }
 
@@ -89,11 +94,3 @@ const SOCKET_ID_BYTES: usize = 20;
 
 /// 64 characters, so that each random byte gives one without bias.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/// Milliseconds since 1970.
-fn epoch_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}

@@ -3,17 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use tyo_mq_codec::engine::Protocol;
 use tyo_mq_codec::socket::{self, Incoming, JsonCheck, Limits, ROOT, Revision};
-use tyo_mq_core::engine::DEFAULT_REALM;
 use tyo_mq_core::runtime::{Flushes, Session};
-use tyo_mq_protocol::{ChunkAssembler, ChunkLimits};
+use tyo_mq_protocol::{ChunkAssembler, ChunkLimits, Notice};
 use tyo_mq_transport::{
-    self as transport, CloseReason, Connection, Frame, Message, Refused, SendKind,
+    self as transport, CloseReason, ConnectInfo, Connection, Frame, Message, Refused, SendKind,
 };
 
 use super::Shared;
+use super::encode::notice_frame;
 use super::outlet::SocketOutlet;
+use crate::access::{Rights, SocketHandle};
+use crate::limits::{Admission, OverLimit, SocketLimits, TrustedProxies, client_address};
+use crate::now_ms;
 
 /// One client's connection.
 pub struct ClientConnection {
@@ -23,19 +28,27 @@ pub struct ClientConnection {
     main: Option<MainSocket>,
     joined: Arc<AtomicBool>,
     flushes: Flushes,
+    /// Who the client is, as far as proxies are believed.
+    address: IpAddr,
 }
 
 /// The socket in the main namespace.
 pub(super) struct MainSocket {
-    pub(super) id: Box<str>,
-    pub(super) session: Session,
+    pub(super) handle: Arc<SocketHandle>,
+    pub(super) rights: Rights,
+    /// Open from the first event that the socket may send.
+    pub(super) session: Option<Session>,
     pub(super) outlet: Arc<SocketOutlet>,
     pub(super) chunks: ChunkAssembler,
+    pub(super) limits: SocketLimits,
+    /// Counts for its address.
+    _admission: Option<Admission>,
 }
 
 impl ClientConnection {
-    pub(super) fn open(gateway: Arc<Shared>, conn: Arc<Connection>, protocol: Protocol) -> Self {
-        let revision = match protocol {
+    pub(super) fn open(gateway: Arc<Shared>, conn: Arc<Connection>, info: &ConnectInfo) -> Self {
+        let address = address(&gateway, info);
+        let revision = match info.protocol {
             Protocol::V3 => Revision::V4,
             Protocol::V4 => Revision::V5,
         };
@@ -51,6 +64,7 @@ impl ClientConnection {
             main: None,
             joined,
             flushes: Flushes::new(),
+            address,
         };
         if let Some(namespace) = client.state.implicit_namespace() {
             // Clients of this revision use the engine's id for their socket's.
@@ -93,7 +107,7 @@ impl ClientConnection {
                     self.leave_if_ended();
                 }
             }
-            Incoming::Disconnect { .. } => self.main = None,
+            Incoming::Disconnect { .. } => self.leave(),
             Incoming::Ack { .. } | Incoming::NeedMore | Incoming::Ignored => {}
         }
         Ok(())
@@ -106,22 +120,51 @@ impl ClientConnection {
             return;
         }
         self.joined.store(true, Ordering::Relaxed);
-        let outlet = Arc::new(SocketOutlet::new(
-            self.conn.clone(),
-            self.gateway.config.high_water_bytes,
-        ));
-        let session = self.gateway.broker.open(DEFAULT_REALM, id, outlet.clone());
+        self.send(&frame);
+        match self.admit(id) {
+            Ok(main) => self.main = Some(main),
+            Err(over) => self.turn_away(over),
+        }
+    }
+
+    fn admit(&self, id: &str) -> Result<MainSocket, OverLimit> {
+        let Shared { access, config, .. } = &*self.gateway;
+        let limits = access.limits();
+        let admission =
+            limits.map(|limits| access.connections.admit(&limits, self.address, now_ms()));
+        let admission = admission.transpose()?;
+        let handle = SocketHandle::new(id, self.conn.clone(), self.address, now_ms());
+        let outlet = SocketOutlet::new(self.conn.clone(), config.high_water_bytes);
         let chunks = ChunkAssembler::new(ChunkLimits {
-            max_bytes: self.gateway.config.max_message_bytes,
+            max_bytes: config.max_message_bytes,
             ..ChunkLimits::default()
         });
-        self.main = Some(MainSocket {
-            id: id.into(),
-            session,
-            outlet,
+        Ok(MainSocket {
+            handle: access.join(handle),
+            rights: Rights::default(),
+            session: None,
+            outlet: Arc::new(outlet),
             chunks,
-        });
-        self.send(&frame);
+            limits: SocketLimits::default(),
+            _admission: admission,
+        })
+    }
+
+    /// One connection too many: the client is told why and closed.
+    fn turn_away(&self, over: OverLimit) {
+        let notice = Notice::RateLimited {
+            reason: over.reason,
+            retry_after_secs: over.retry_after_secs,
+        };
+        self.send(&notice_frame(&notice));
+        self.send(&Frame::text(|out| socket::write_disconnect(out, ROOT)));
+        self.conn.close(CloseReason::ServerClosed);
+    }
+
+    fn leave(&mut self) {
+        if let Some(main) = self.main.take() {
+            self.gateway.access.sockets.remove(&main.handle);
+        }
     }
 
     /// The broker ended the session, or the client asked for it: the socket leaves, the connection stays.
@@ -133,7 +176,7 @@ impl ClientConnection {
         {
             let frame = Frame::text(|out| _ = self.state.leave(ROOT, out));
             self.send(&frame);
-            self.main = None;
+            self.leave();
         }
     }
 
@@ -162,13 +205,26 @@ impl transport::Session for ClientConnection {
     }
 
     fn on_drained(&mut self) {
-        if let Some(main) = &self.main {
-            main.session.drained();
+        if let Some(session) = self.main.as_ref().and_then(|main| main.session.as_ref()) {
+            session.drained();
         }
     }
 
     fn on_close(&mut self, _: CloseReason) {
-        self.main = None;
+        self.leave();
         self.flushes.flush();
     }
+}
+
+/// Who the client is: the socket's address, or what trusted proxies say.
+fn address(gateway: &Shared, info: &ConnectInfo) -> IpAddr {
+    let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let socket = info.remote_addr.map_or(unknown, |addr| addr.ip());
+    let proxies = gateway.access.proxies();
+    if proxies == TrustedProxies::Nobody {
+        return socket.to_canonical();
+    }
+    let lines = info.headers.get_all("x-forwarded-for");
+    let lines: Vec<&str> = lines.iter().filter_map(|line| line.to_str().ok()).collect();
+    client_address(socket, &lines, &proxies)
 }

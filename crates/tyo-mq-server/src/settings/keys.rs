@@ -12,7 +12,11 @@ pub(super) enum Known {
 
 /// What is known of a key path. Lists have no keys of their own.
 pub(super) fn look_up(path: &str) -> Known {
-    if OBEYED.contains(&path) {
+    if OBEYED.contains(&path) || path.starts_with("limits.realms.") {
+        return Known::Yes;
+    }
+    // Realms, tokens and their free-form fields are checked where they are understood.
+    if path.starts_with("auth.") {
         return Known::Yes;
     }
     let later = LATER
@@ -86,11 +90,26 @@ const OBEYED: &[&str] = &[
     "limits",
     "limits.enabled",
     "limits.max_queued_per_realm",
+    "limits.trusted_proxies",
+    "limits.trustedProxies",
+    "limits.trust_proxy",
+    "limits.trustProxy",
+    "limits.messages_per_second",
+    "limits.message_burst",
+    "limits.bytes_per_second",
+    "limits.bytes_burst",
+    "limits.max_connections_per_ip",
+    "limits.connections_per_minute_per_ip",
+    "limits.max_registrations_per_socket",
+    "limits.max_registrations_per_realm",
+    "limits.max_subscriptions_per_socket",
+    "limits.max_subscriptions_per_realm",
+    "limits.realms_per_hour_per_ip",
+    "limits.max_pending_authorization_requests",
+    "limits.realms",
     "auth",
     "auth.enabled",
-];
-
-const LATER: &[&str] = &[
+    "auth.strict",
     "auth.env_file",
     "auth.admin_token_env",
     "auth.auto_admin_token",
@@ -100,12 +119,19 @@ const LATER: &[&str] = &[
     "auth.external_validators",
     "auth.management_tokens",
     "auth.ephemeral_realm_ttl",
-    "auth.orgs",
+    "auth.hash_tokens",
+    "auth.max_failures_per_minute",
     "auth.tokens",
     "auth.realms",
-    "auth.strict",
     "auth_store",
     "authStore",
+    "auth_store.enabled",
+    "auth_store.filename",
+    "auth_store.file",
+    "auth_store.path",
+];
+
+const LATER: &[&str] = &[
     "storage_module",
     "storage_options.module",
     "storage_options.module_path",
@@ -122,21 +148,6 @@ const LATER: &[&str] = &[
     "cluster",
     "remote",
     "namespaces",
-    "limits.trust_proxy",
-    "limits.trustProxy",
-    "limits.messages_per_second",
-    "limits.message_burst",
-    "limits.bytes_per_second",
-    "limits.bytes_burst",
-    "limits.max_connections_per_ip",
-    "limits.connections_per_minute_per_ip",
-    "limits.max_registrations_per_socket",
-    "limits.max_registrations_per_realm",
-    "limits.max_subscriptions_per_socket",
-    "limits.max_subscriptions_per_realm",
-    "limits.realms_per_hour_per_ip",
-    "limits.max_pending_authorization_requests",
-    "limits.realms",
     "serveClient",
     "perMessageDeflate",
     "sealed",

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tyo_mq_auth::AuthDocument;
 
 use super::keys::{self, Known};
-use super::{Settings, Storage};
+use super::{Backend, Settings};
 
 /// Settings and what is worth telling about their file.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +19,21 @@ pub struct Loaded {
     pub warnings: Vec<Warning>,
     /// The file did not exist and was written with the defaults.
     pub created: bool,
+    /// The text of the file, to be written back with all that it holds when something changes.
+    pub(crate) text: String,
+}
+
+impl Loaded {
+    /// The defaults, of no file.
+    #[must_use]
+    pub fn without_file() -> Self {
+        Self {
+            settings: Settings::default(),
+            warnings: Vec::new(),
+            created: false,
+            text: "{}".to_owned(),
+        }
+    }
 }
 
 /// A key without effect.
@@ -116,7 +132,7 @@ pub fn load(path: &Path) -> Result<Loaded, SettingsError> {
     match std::fs::read_to_string(path) {
         Ok(text) => parse(&text),
         Err(source) if source.kind() == io::ErrorKind::NotFound => {
-            let settings = Settings::default();
+            let settings = super::for_new_file();
             let text = document(&settings);
             create(path, &text).map_err(|source| SettingsError::Write {
                 path: path.to_owned(),
@@ -126,6 +142,7 @@ pub fn load(path: &Path) -> Result<Loaded, SettingsError> {
                 settings,
                 warnings: Vec::new(),
                 created: true,
+                text,
             })
         }
         Err(source) => Err(SettingsError::Read {
@@ -171,6 +188,7 @@ pub fn parse(text: &str) -> Result<Loaded, SettingsError> {
         settings,
         warnings,
         created: false,
+        text: text.to_owned(),
     })
 }
 
@@ -188,14 +206,8 @@ fn check(settings: &Settings, document: &Value) -> Result<(), SettingsError> {
             message: message.to_owned(),
         })
     };
-    if document
-        .pointer("/auth/enabled")
-        .is_some_and(|value| *value != Value::Bool(false))
-    {
-        return conflict(
-            "auth.enabled",
-            "this version does not support authentication yet; it would serve everybody",
-        );
+    if let Err(error) = AuthDocument::parse(&settings.auth.to_string()) {
+        return conflict("auth", &error.to_string());
     }
     if document
         .pointer("/cluster/enabled")
@@ -206,8 +218,14 @@ fn check(settings: &Settings, document: &Value) -> Result<(), SettingsError> {
             "this version does not support clusters yet",
         );
     }
-    if settings.storage == Storage::Redis && settings.storage_options.url.is_none() {
-        return conflict("storage_options.url", "redis storage needs a url");
+    match settings.storage_config() {
+        Ok(config) => {
+            let asks_redis = matches!(config.backend, Backend::Redis(_));
+            if asks_redis && settings.storage_options.get("url").is_none() {
+                return conflict("storage_options.url", "redis storage needs a url");
+            }
+        }
+        Err(error) => return conflict("storage", &error.to_string()),
     }
     Ok(())
 }

@@ -11,8 +11,11 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 pub use cors::{CorsSettings, OriginSetting};
+pub use tyo_mq_storage::{Backend, ConfigError, StorageConfig};
+
 pub use load::{Loaded, SettingsError, Warning, load, parse};
 
 use values::{Millis, PositiveCount, Seconds};
@@ -53,12 +56,12 @@ pub struct Settings {
     pub slow_consumer: SlowConsumer,
     /// Threads that serve; 0 is one for each core.
     pub workers: usize,
-    /// Where durable messages are kept.
+    /// Where durable messages are kept: `memory`, `sqlite` or `redis`.
     #[serde(alias = "store")]
-    pub storage: Storage,
-    /// How they are kept.
+    pub storage: Value,
+    /// How they are kept; see the settings reference.
     #[serde(alias = "storageOptions")]
-    pub storage_options: StorageOptions,
+    pub storage_options: Value,
     /// Time for an acknowledgement if a subscription names none: seconds, or text such as `500ms`.
     #[serde(alias = "ackTimeout")]
     pub ack_timeout: Seconds,
@@ -74,8 +77,35 @@ pub struct Settings {
     /// The HTTP API.
     #[serde(alias = "httpApi")]
     pub http_api: HttpApi,
-    /// Bounds of realms.
-    pub limits: LimitSettings,
+    /// Rates and quotas, by name; see the settings reference.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub limits: Value,
+    /// Access control: realms, tokens and the rest; see the settings reference.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub auth: Value,
+    /// Keeps realms and tokens in SQLite instead of this file.
+    #[serde(alias = "authStore", skip_serializing_if = "AuthStore::is_off")]
+    pub auth_store: AuthStore,
+}
+
+impl Settings {
+    /// Turns authentication on unless the settings say whether it is.
+    pub fn enable_auth_by_default(&mut self) {
+        if !self.auth.is_object() {
+            self.auth = json!({});
+        }
+        if let Some(auth) = self.auth.as_object_mut() {
+            auth.entry("enabled").or_insert(json!(true));
+        }
+    }
+
+    /// The store that the settings ask for.
+    ///
+    /// # Errors
+    /// When a name is unknown or an option unusable.
+    pub fn storage_config(&self) -> Result<StorageConfig, ConfigError> {
+        StorageConfig::from_settings(&self.storage, &self.storage_options)
+    }
 }
 
 impl Default for Settings {
@@ -94,15 +124,17 @@ impl Default for Settings {
             outbound_max_bytes: PositiveCount(8 * 1024 * 1024),
             slow_consumer: SlowConsumer::Disconnect,
             workers: 0,
-            storage: Storage::Memory,
-            storage_options: StorageOptions::default(),
+            storage: json!("memory"),
+            storage_options: json!({ "default_ttl": 86_400 }),
             ack_timeout: Seconds::from_ms(30_000),
             prefetch: 1_000,
             idle_eviction: IdleEviction::default(),
             durable_subscription_ttl: Seconds::from_ms(30 * 86_400_000),
             expired_to_dlq: false,
             http_api: HttpApi::default(),
-            limits: LimitSettings::default(),
+            limits: Value::Null,
+            auth: Value::Null,
+            auth_store: AuthStore::Enabled(false),
         }
     }
 }
@@ -118,59 +150,6 @@ pub enum SlowConsumer {
     Drop,
     /// It is disconnected.
     Disconnect,
-}
-
-/// Where durable messages are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Storage {
-    /// In memory: gone with the process.
-    Memory,
-    /// In an SQLite file.
-    Sqlite,
-    /// In Redis.
-    Redis,
-}
-
-/// How durable messages are kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StorageOptions {
-    /// Life of a message if nobody names one: seconds, or text such as `12h`; negative is for ever.
-    #[serde(alias = "defaultTtl")]
-    pub default_ttl: Seconds,
-    /// The SQLite file.
-    #[serde(alias = "file", alias = "path")]
-    pub filename: PathBuf,
-    /// When SQLite says that something is kept: `full` after the disk, `normal` after the system has it.
-    pub durability: Durability,
-    /// Address of the Redis server.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// What Redis keys begin with.
-    pub prefix: String,
-}
-
-impl Default for StorageOptions {
-    fn default() -> Self {
-        Self {
-            default_ttl: Seconds::from_ms(86_400_000),
-            filename: PathBuf::from("tyo-mq.sqlite"),
-            durability: Durability::Normal,
-            url: None,
-            prefix: "tyo-mq:queue".to_owned(),
-        }
-    }
-}
-
-/// When something counts as kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Durability {
-    /// When it survives a power failure.
-    Full,
-    /// When it survives the end of the process.
-    Normal,
 }
 
 /// When registrations of clients that are away are forgotten.
@@ -205,18 +184,56 @@ pub struct HttpApi {
     pub enabled: bool,
 }
 
-/// Bounds of realms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LimitSettings {
-    /// Whether they are kept.
-    pub enabled: bool,
-    /// Most stored messages of a realm.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_queued_per_realm: Option<u64>,
+/// Where realms and tokens are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AuthStore {
+    /// In a file of the usual name, or not at all.
+    Enabled(bool),
+    /// In this file.
+    File(PathBuf),
+    /// As said.
+    Options {
+        /// Whether at all.
+        #[serde(default = "yes")]
+        enabled: bool,
+        /// The file.
+        #[serde(alias = "file", alias = "path")]
+        filename: Option<PathBuf>,
+    },
+}
+
+impl AuthStore {
+    fn is_off(&self) -> bool {
+        self.file().is_none()
+    }
+
+    /// The file, if there is to be one; by its usual name it stands beside the settings file.
+    pub fn file(&self) -> Option<PathBuf> {
+        let usual = || PathBuf::from("tyo-mq.auth.sqlite");
+        match self {
+            Self::Enabled(false) | Self::Options { enabled: false, .. } => None,
+            Self::Enabled(true) => Some(usual()),
+            Self::File(file) => Some(file.clone()),
+            Self::Options { filename, .. } => Some(filename.clone().unwrap_or_else(usual)),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The settings of a new file: the defaults, with the door of single realms shut by default.
+pub(crate) fn for_new_file() -> Settings {
+    let auth = json!({ "strict": true, "realms": { "default": { "required": false } } });
+    Settings {
+        auth,
+        ..Settings::default()
+    }
 }
 
 /// The default settings as the text of a file.
 pub fn print_default() -> String {
-    load::document(&Settings::default())
+    load::document(&for_new_file())
 }

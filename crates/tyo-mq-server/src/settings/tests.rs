@@ -52,9 +52,9 @@ fn mistakes_are_told_with_key_and_line() {
         error("{\n  \"port\": \"x\"\n}")
             .starts_with("line 2: port: invalid type: string \"x\", expected u16")
     );
-    assert!(
-        error("{\n\n\"storage_options\": {\"durability\": \"none\"}}")
-            .starts_with("line 3: storage_options.durability: unknown variant `none`")
+    assert_eq!(
+        error(r#"{"storage": "sqlite", "storage_options": {"durability": "none"}}"#),
+        "storage: storage_options.durability: expected \"full\" or \"normal\""
     );
     assert_eq!(
         error(r#"{"pingInterval": 0}"#),
@@ -69,8 +69,9 @@ fn mistakes_are_told_with_key_and_line() {
 
 #[test]
 fn what_would_serve_everybody_is_refused() {
-    assert!(error(r#"{"auth": {"enabled": true}}"#).starts_with("auth.enabled: "));
-    assert!(parse(r#"{"auth": {"enabled": false}}"#).is_ok());
+    assert!(error(r#"{"auth": {"enabled": "yes"}}"#).starts_with("auth: "));
+    assert!(error(r#"{"auth": {"tokens": {}}}"#).starts_with("auth: "));
+    assert!(parse(r#"{"auth": {"enabled": true}}"#).is_ok());
 }
 
 #[test]

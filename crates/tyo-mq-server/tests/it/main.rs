@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     reason = "a helper that cannot go on fails its test there"
 )]
+#![recursion_limit = "256"]
 
 mod binary;
 mod chunks;

@@ -1,0 +1,149 @@
+//! What survives a restart: the settings file, the auth store, the journal of used nonces.
+
+use std::path::{Path, PathBuf};
+
+use tyo_mq_auth::document::RowChange;
+use tyo_mq_auth::files::replace_private;
+use tyo_mq_auth::journal::NonceJournal;
+use tyo_mq_auth::json::{Object, Value};
+use tyo_mq_auth::nonce::UsedNonce;
+use tyo_mq_auth::store::{AuthStoreError, SqliteAuthStore};
+use tyo_mq_auth::{Effect, ServerView};
+
+/// Keeps what changes while the broker runs.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    settings: Option<SettingsFile>,
+    store: Option<SqliteAuthStore>,
+    journal: Option<NonceJournal>,
+    view: ServerView,
+}
+
+/// The settings file as it was read or written last.
+struct SettingsFile {
+    path: PathBuf,
+    document: Object,
+}
+
+/// Why something cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum KeeperError {
+    /// The auth store failed.
+    #[error(transparent)]
+    Store(#[from] AuthStoreError),
+    /// A file cannot be written.
+    #[error("cannot write {path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Keeper {
+    pub(crate) fn with_settings(mut self, path: &Path, document: Object) -> Self {
+        self.view.has_settings_file = true;
+        self.view.data_dir = path.parent().map(Path::to_owned);
+        self.settings = Some(SettingsFile {
+            path: path.to_owned(),
+            document,
+        });
+        self
+    }
+
+    pub(crate) fn with_store(mut self, store: SqliteAuthStore) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    pub(crate) fn with_journal(mut self, journal: NonceJournal) -> Self {
+        self.journal = Some(journal);
+        self
+    }
+
+    pub(crate) fn with_storage(mut self, storage: &str, options: Object) -> Self {
+        self.view.storage = storage.to_owned();
+        self.view.storage_options = options;
+        self
+    }
+
+    pub(super) fn view(&self) -> ServerView {
+        self.view.clone()
+    }
+
+    pub(super) fn has_store(&self) -> bool {
+        self.store.is_some()
+    }
+
+    pub(super) fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    pub(super) fn keep_nonce(
+        &mut self,
+        nonce: UsedNonce,
+        window: &[UsedNonce],
+    ) -> Result<(), KeeperError> {
+        if let Some(store) = &self.store {
+            return Ok(store.remember_nonce(nonce)?);
+        }
+        if let Some(journal) = &mut self.journal {
+            let appended = journal.append(nonce, window.iter().copied());
+            appended.map_err(|source| KeeperError::File {
+                path: PathBuf::from("the journal of nonces"),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes rows to the store, and the auth block to the settings file where that has it.
+    pub(super) fn persist(&mut self, rows: &[RowChange], auth: Object) -> Result<(), KeeperError> {
+        if let Some(store) = &mut self.store {
+            store.apply(rows)?;
+        }
+        if self.store.is_none() || rows.contains(&RowChange::Fields) {
+            self.write_setting("auth", Value::from(auth))?;
+        }
+        Ok(())
+    }
+
+    /// Sets one key of the settings file and writes it; nothing without a file.
+    pub(super) fn write_setting(&mut self, key: &str, value: Value) -> Result<(), KeeperError> {
+        let Some(file) = &mut self.settings else {
+            return Ok(());
+        };
+        file.document.set(key, value);
+        let mut text = Value::from(file.document.clone()).to_pretty_json();
+        text.push('\n');
+        let written = replace_private(&file.path, text.as_bytes());
+        written.map_err(|source| KeeperError::File {
+            path: file.path.clone(),
+            source,
+        })
+    }
+
+    pub(super) fn setting(&self, key: &str) -> Option<&Value> {
+        self.settings.as_ref()?.document.get(key)
+    }
+
+    /// The file was read again.
+    pub(super) fn adopt(&mut self, document: Object) {
+        if let Some(file) = &mut self.settings {
+            file.document = document;
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, effect: &Effect) -> Result<(), KeeperError> {
+        match &mut self.store {
+            Some(store) => Ok(store.carry_out(effect)?),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn backup_store(&self, path: &Path) -> Option<Result<(), AuthStoreError>> {
+        self.store.as_ref().map(|store| store.backup(path))
+    }
+}

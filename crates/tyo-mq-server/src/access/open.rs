@@ -1,0 +1,148 @@
+//! Opens the door at the start, and takes over settings that were read anew.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tyo_mq_auth::entropy::SystemEntropy;
+use tyo_mq_auth::journal::NonceJournal;
+use tyo_mq_auth::json::{Object, Value};
+use tyo_mq_auth::nonce::NonceWindow;
+use tyo_mq_auth::store::SqliteAuthStore;
+use tyo_mq_auth::{AuthDocument, AuthState};
+use tyo_mq_core::runtime::Broker;
+
+use super::Access;
+use super::keeper::Keeper;
+use crate::environment::{AdminToken, ensure_admin_token};
+use crate::limits::LimitConfig;
+use crate::now_ms;
+use crate::server::{StartError, StartOptions};
+use crate::settings::{Loaded, Settings};
+
+/// The door as the settings want it.
+pub(crate) fn open(
+    settings: &Settings,
+    options: StartOptions,
+    broker: &Broker,
+) -> Result<Arc<Access>, StartError> {
+    let failed = |error: &dyn std::fmt::Display| StartError::Auth(error.to_string());
+    let (mut document, warnings) =
+        AuthDocument::parse(&settings.auth.to_string()).map_err(|error| failed(&error))?;
+    warnings
+        .iter()
+        .for_each(|warning| tracing::warn!("{warning}"));
+    let storage = settings.storage_options.to_string();
+    let mut keeper = Keeper::default().with_storage(
+        settings.storage.as_str().unwrap_or("memory"),
+        object(&storage),
+    );
+    let mut window = NonceWindow::forgetful(now_ms());
+    let mut requests = Vec::new();
+    if let Some(file) = settings.auth_store.file() {
+        let mut store = SqliteAuthStore::open(&file).map_err(|error| failed(&error))?;
+        let merged = document.merge_store(store.load().map_err(|error| failed(&error))?);
+        merged
+            .warnings
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}"));
+        store
+            .apply(&merged.imports)
+            .map_err(|error| failed(&error))?;
+        let used = store
+            .load_nonces(now_ms())
+            .map_err(|error| failed(&error))?;
+        window = NonceWindow::restored(used, now_ms());
+        requests = store.load_requests().map_err(|error| failed(&error))?;
+        keeper = keeper.with_store(store);
+    } else if let Some(file) = &options.settings_file {
+        let journal = journal_path(file);
+        let (journal, used) =
+            NonceJournal::open(&journal, now_ms()).map_err(|error| failed(&error))?;
+        window = NonceWindow::restored(used, now_ms());
+        keeper = keeper.with_journal(journal);
+    }
+    if let Some(file) = &options.settings_file {
+        keeper = keeper.with_settings(file, object(&options.settings_text));
+    }
+    let mut environment = options.environment;
+    announce(&ensure_admin_token(&mut document, &mut environment).map_err(|error| failed(&error))?);
+    let mut state = AuthState::new(document, window, Box::new(SystemEntropy::new()));
+    state.set_has_store(settings.auth_store.file().is_some());
+    for request in requests {
+        // What does not fit is beyond the bound that held when it was kept.
+        let _ = state.requests_mut().insert(request);
+    }
+    let access = Access::new(
+        state,
+        keeper,
+        broker.clone(),
+        LimitConfig::from_settings(&settings.limits),
+    );
+    if let Some(file) = options.settings_file {
+        let door = Arc::downgrade(&access);
+        access.on_reload(move || {
+            door.upgrade()
+                .map_or(Ok(()), |access| crate::reload::reload(&file, &access))
+        });
+    }
+    Ok(access)
+}
+
+impl Access {
+    /// Applies settings that were read anew: access and limits. The rest holds from the next start.
+    pub(crate) fn adopt(&self, loaded: &Loaded) -> Result<(), String> {
+        let auth = loaded.settings.auth.to_string();
+        let (document, warnings) = AuthDocument::parse(&auth).map_err(|error| error.to_string())?;
+        warnings
+            .iter()
+            .for_each(|warning| tracing::warn!("{warning}"));
+        let applied = self.state().adopt_settings(document);
+        self.keeper().adopt(object(&loaded.text));
+        self.set_limits(LimitConfig::from_settings(&loaded.settings.limits));
+        if self.keeper().has_store() && !applied.rows.is_empty() {
+            let auth = self.state().document().to_settings(true);
+            self.keeper()
+                .persist(&applied.rows, auth)
+                .map_err(|error| error.to_string())?;
+        }
+        let changed = applied.changes.len();
+        self.on_changed(&applied.changes);
+        self.wake.notify_one();
+        tracing::info!(changed, "applied the settings file");
+        Ok(())
+    }
+}
+
+/// Says where the admin's token is, never what it is.
+fn announce(token: &AdminToken) {
+    match token {
+        AdminToken::Settled => {}
+        AdminToken::FromEnvironment(name) => {
+            tracing::info!("the admin's token is the one in {name}")
+        }
+        AdminToken::Created(file, name) => {
+            tracing::warn!(
+                "made an admin's token: it is in {} as {name}",
+                file.display()
+            );
+        }
+        AdminToken::Missing => {
+            tracing::warn!("there is no admin's token: nobody can manage this broker")
+        }
+    }
+}
+
+/// Beside the settings file, under its name.
+fn journal_path(settings: &Path) -> std::path::PathBuf {
+    let mut name = settings.file_name().unwrap_or_default().to_os_string();
+    name.push(".nonces");
+    settings.with_file_name(name)
+}
+
+/// The object in a text that was checked before; an empty one otherwise.
+fn object(text: &str) -> Object {
+    Value::parse(text)
+        .ok()
+        .and_then(|value| value.as_object().cloned())
+        .unwrap_or_default()
+}
