@@ -97,16 +97,19 @@ impl AuthState {
         outcome.map_err(|refusal| self.count_failure(refusal, pending.peer, now_ms))
     }
 
-    /// What a token grants without asking elsewhere, as HTTP requests want it. None when it grants nothing.
-    #[must_use]
-    pub fn validate_bearer(&self, token: &str, now_ms: u64) -> Option<Grant> {
-        let hint = None;
-        let grant = self.document.validate_locally(token, hint, now_ms).ok()?;
-        let is_gone = matches!(
-            self.document.realm_status(grant.realm.as_str(), now_ms),
-            RealmStatus::Expired
-        );
-        (!is_gone).then_some(grant)
+    /// Validates a token apart from any socket, as HTTP requests want it, also while clients need not authenticate.
+    /// `hint` is the realm that is meant; the grant may be of another. Ends as an attempt does, with a new [`SocketAuth`].
+    pub fn validate_token(
+        &mut self,
+        token: &str,
+        hint: Option<RealmName>,
+        peer: IpAddr,
+        now_ms: u64,
+    ) -> Step {
+        let mut socket = SocketAuth::default();
+        self.check_throttle(peer, now_ms)
+            .and_then(|()| self.attempt_token(&mut socket, token, hint, peer, now_ms))
+            .unwrap_or_else(|refusal| Step::Done(Err(self.count_failure(refusal, peer, now_ms))))
     }
 
     fn attempt(

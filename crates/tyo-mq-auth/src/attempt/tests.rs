@@ -326,10 +326,35 @@ fn bearers() {
         );
     }
     assert!(state_with("{}").check_admin_bearer(None, PEER, NOW).is_ok());
-    let grant = state.validate_bearer("t-acme-prod", NOW).unwrap();
-    assert_eq!((grant.realm.as_str(), grant.role), ("acme", Role::Producer));
-    assert!(state.validate_bearer("t-gone", NOW).is_none());
-    assert!(state.validate_bearer("", NOW).is_none());
+}
+
+#[test]
+fn tokens_without_a_socket() {
+    for settings in [SETTINGS, &settings_with("enabled", "false")] {
+        let mut state = state_with(settings);
+        for (token, expected) in [
+            ("t-acme-prod", "acme producer"),
+            ("t-gone", "401"),
+            ("", "401"),
+            ("open", "401"),
+        ] {
+            let hint = RealmName::new("open");
+            let Step::Done(outcome) = state.validate_token(token, hint, PEER, NOW) else {
+                panic!("asks a validator");
+            };
+            assert_eq!(short(&outcome), expected, "{token}");
+        }
+    }
+    let mut state = state_with(r#"{"auth_url":"http://x/"}"#);
+    let Step::AskExternal(request, pending) = state.validate_token("t", None, PEER, NOW) else {
+        panic!("asks nobody");
+    };
+    assert_eq!(request.url, "http://x/");
+    let body = br#"{"realm":"r","role":"both"}"#.to_vec();
+    let response = ExternalResponse { status: 200, body };
+    let mut socket = SocketAuth::default();
+    let outcome = state.finish_authentication(&mut socket, pending, Ok(response), NOW);
+    assert_eq!(short(&outcome), "r both");
 }
 
 #[test]
