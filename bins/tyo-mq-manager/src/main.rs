@@ -18,14 +18,14 @@ mod time;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Command, CommandFactory, FromArgMatches, Id};
 
 use cli::Cli;
 use exit::Failure;
 use output::Output;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(with_help(std::env::args_os().collect()));
+    let cli = parse(with_help(std::env::args_os().collect()));
     let output = Output {
         json: cli.global.json,
     };
@@ -36,6 +36,29 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Parses the command line. Only the program's own help shows the options that every command has.
+fn parse(args: Vec<OsString>) -> Cli {
+    let mut command = Cli::command();
+    command.build();
+    let globals: Vec<Id> = command
+        .get_arguments()
+        .filter(|arg| arg.is_global_set())
+        .map(|arg| arg.get_id().clone())
+        .collect();
+    let command = command.mut_subcommands(|sub| without_globals(sub, &globals));
+    Cli::from_arg_matches(&command.get_matches_from(args)).unwrap_or_else(|error| error.exit())
+}
+
+fn without_globals(command: Command, globals: &[Id]) -> Command {
+    let hidden = command
+        .mut_args(|arg| {
+            let is_global = globals.contains(arg.get_id());
+            arg.hide(is_global)
+        })
+        .mut_subcommands(|sub| without_globals(sub, globals));
+    hidden.after_help("Options that every command has: tyo-mq-manager --help")
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {
@@ -61,8 +84,6 @@ fn with_help(mut args: Vec<OsString>) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

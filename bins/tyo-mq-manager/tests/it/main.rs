@@ -1,0 +1,21 @@
+//! The program against a broker, as a user runs it.
+//!
+//! The broker is a stand-in that decides with the same library as the real one. With `TYO_MQ_BROKER` set to the path of
+//! a `tyo-mq` program, the same tests run against that.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that finds nothing to unwrap has failed"
+)]
+
+mod admin;
+mod contexts;
+mod dlq;
+mod http;
+mod legacy;
+mod local;
+mod menu;
+mod program;
+mod realm_manager;
+mod requests;
+mod stage;
+mod stand_in;

@@ -1,0 +1,121 @@
+//! A broker for the time of a test: the stand-in, or the program that `TYO_MQ_BROKER` names.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+use tyo_mq_auth::json::{Object, Value};
+
+use crate::stand_in::StandIn;
+
+/// The global admin's token.
+pub(crate) const ADMIN_TOKEN: &str = "an-admins-token";
+
+/// The key of the manager of realm `shop`.
+pub(crate) const SHOP_KEY: &str = "a-key-of-shops-manager";
+
+/// A broker and a home folder for its user.
+pub(crate) struct Stage {
+    home: TempDir,
+    addr: SocketAddr,
+    broker: Broker,
+}
+
+enum Broker {
+    StandIn { _runs: StandIn },
+    Program(Child),
+}
+
+impl Stage {
+    /// A broker with authentication, a global admin, and a realm `shop` with a manager.
+    pub(crate) fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let (addr, broker) = match std::env::var_os("TYO_MQ_BROKER") {
+            None => {
+                let stand_in = StandIn::start(&auth().to_json());
+                (stand_in.addr(), Broker::StandIn { _runs: stand_in })
+            }
+            Some(program) => {
+                let (addr, child) = start(Path::new(&program), home.path());
+                (addr, Broker::Program(child))
+            }
+        };
+        Self { home, addr, broker }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+
+    pub(crate) fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Puts a file into the home folder; its path.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
+        let path = self.home().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Whether the broker is the stand-in, which has dead letters without messages.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        matches!(self.broker, Broker::StandIn { .. })
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Broker::Program(child) = &mut self.broker {
+            // It may have ended by itself, which the test has seen then.
+            let _ = child.kill().and_then(|()| child.wait());
+        }
+    }
+}
+
+/// The `auth` block of the settings.
+fn auth() -> Value {
+    let admin = Object::new()
+        .with("token", ADMIN_TOKEN)
+        .with("realm", "*")
+        .with("role", "admin");
+    let shop = Object::new()
+        .with("required", true)
+        .with("manager_key", SHOP_KEY);
+    let realms = Object::new()
+        .with("default", Object::new().with("required", false))
+        .with("shop", shop);
+    Object::new()
+        .with("enabled", true)
+        .with("auto_admin_token", false)
+        .with("strict", false)
+        .with("tokens", vec![Value::from(admin)])
+        .with("realms", realms)
+        .into()
+}
+
+fn start(program: &Path, home: &Path) -> (SocketAddr, Child) {
+    let settings = Object::new().with("host", "127.0.0.1").with("auth", auth());
+    let file = home.join("settings.json");
+    std::fs::write(&file, Value::from(settings).to_json()).unwrap();
+    let mut child = Command::new(program)
+        .args(["--port", "0", "--settings"])
+        .arg(file)
+        .current_dir(home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut banner = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut banner)
+        .unwrap();
+    let addr = banner.trim().rsplit(' ').next().unwrap().parse();
+    (addr.unwrap(), child)
+}
