@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use tempfile::TempDir;
 use tyo_mq_auth::json::{Object, Value};
@@ -24,8 +24,14 @@ pub(crate) struct Stage {
 }
 
 enum Broker {
-    StandIn { _runs: StandIn },
-    Program(Child),
+    StandIn {
+        _runs: StandIn,
+    },
+    Program {
+        child: Child,
+        /// Open as long as it runs.
+        _stdout: BufReader<ChildStdout>,
+    },
 }
 
 impl Stage {
@@ -38,8 +44,8 @@ impl Stage {
                 (stand_in.addr(), Broker::StandIn { _runs: stand_in })
             }
             Some(program) => {
-                let (addr, child) = start(Path::new(&program), home.path());
-                (addr, Broker::Program(child))
+                let program = Path::new(&program);
+                start(program, home.path())
             }
         };
         Self { home, addr, broker }
@@ -72,7 +78,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if let Broker::Program(child) = &mut self.broker {
+        if let Broker::Program { child, .. } = &mut self.broker {
             // It may have ended by itself, which the test has seen then.
             let _ = child.kill().and_then(|()| child.wait());
         }
@@ -100,7 +106,7 @@ fn auth() -> Value {
         .into()
 }
 
-fn start(program: &Path, home: &Path) -> (SocketAddr, Child) {
+fn start(program: &Path, home: &Path) -> (SocketAddr, Broker) {
     let settings = Object::new().with("host", "127.0.0.1").with("auth", auth());
     let file = home.join("settings.json");
     std::fs::write(&file, Value::from(settings).to_json()).unwrap();
@@ -110,12 +116,16 @@ fn start(program: &Path, home: &Path) -> (SocketAddr, Child) {
         .current_dir(home)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let mut banner = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut banner)
-        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut banner).unwrap();
     let addr = banner.trim().rsplit(' ').next().unwrap().parse();
-    (addr.unwrap(), child)
+    let broker = Broker::Program {
+        child,
+        _stdout: stdout,
+    };
+    (addr.unwrap(), broker)
 }
