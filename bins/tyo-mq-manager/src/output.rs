@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 use tyo_mq_auth::json::{Object, Value};
+use tyo_mq_protocol::write_iso8601;
 
 use crate::exit::Failure;
 
@@ -111,9 +112,36 @@ pub(crate) fn show(value: Option<&Value>) -> String {
     }
 }
 
-/// A field for people.
+/// A field for people. A number that is a point in time, as its name says, is shown as one.
 pub(crate) fn field(object: &Object, name: &str) -> String {
-    show(object.get(name))
+    let value = object.get(name);
+    let at_ms = value
+        .filter(|_| name.ends_with("_at"))
+        .and_then(Value::as_number)
+        .filter(|at_ms| (0.0..MAX_TIME_MS).contains(at_ms));
+    let Some(at_ms) = at_ms else {
+        return show(value);
+    };
+    let mut shown = Vec::new();
+    write_iso8601(&mut shown, at_ms as u64);
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
+/// Names and values of all fields, one a line.
+pub(crate) fn all_fields(object: &Object) -> String {
+    let shown: Vec<(String, String)> = object
+        .iter()
+        .map(|(name, _)| {
+            let name = name.to_lossy();
+            let value = field(object, &name);
+            (printable(&name), value)
+        })
+        .collect();
+    let shown: Vec<(&str, String)> = shown
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    fields(&shown)
 }
 
 /// The objects of a list in an answer.
@@ -141,6 +169,9 @@ const TURNERS: [char; 13] = [
     '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{feff}',
 ];
 
+/// The end of the year 9999, in milliseconds since 1970.
+const MAX_TIME_MS: f64 = 253_402_300_800_000.0;
+
 /// The narrowest terminal that tables are made for.
 const MIN_COLUMNS: u16 = 40;
 
@@ -161,6 +192,18 @@ mod tests {
         check(r#""\u001b[2J\u202ex\n""#, r"\u{1b}[2J\u{202e}x\u{a}");
         check(r#"{"a":[1]}"#, r#"{"a":[1]}"#);
         assert_eq!(show(None), "-");
+    }
+
+    #[test]
+    fn times() {
+        let entry = Object::new()
+            .with("expires_at", 1_760_000_000_123_u64)
+            .with("created_at", "yesterday")
+            .with("n", 1_760_000_000_123_u64);
+        assert_eq!(field(&entry, "expires_at"), "2025-10-09T08:53:20.123Z");
+        assert_eq!(field(&entry, "created_at"), "yesterday");
+        assert_eq!(field(&entry, "n"), "1760000000123");
+        assert_eq!(field(&entry, "gone_at"), "-");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) use token::{
 /// Administers a tyo-mq broker.
 ///
 /// Commands are signed with the admin's token, or with a realm manager's key where that suffices. The secret itself
-/// never leaves this machine, but for `health` and `metrics`, which send the token as HTTP wants it.
+/// stays on this machine, but for `metrics` and `auth verify`, which send the token as the broker wants it.
 #[derive(Debug, Parser)]
 #[command(
     name = "tyo-mq-manager",

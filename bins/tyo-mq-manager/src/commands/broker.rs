@@ -8,7 +8,7 @@ use crate::cli::{
     BackupArgs, ClientCommand, Page, PersistenceCommand, PersistenceSet, SettingsCommand, Storage,
 };
 use crate::exit::Failure;
-use crate::output::{field, fields, note, objects, printable, show, table};
+use crate::output::{all_fields, field, note, objects, printable, show, table};
 
 use super::paged;
 
@@ -120,18 +120,14 @@ fn persistence_view(answer: &Object) -> String {
     let Some(persistence) = answer.get("persistence").and_then(Value::as_object) else {
         return "the broker does not tell".to_owned();
     };
-    let mut shown = vec![("storage".to_owned(), field(persistence, "storage"))];
+    let mut shown = Object::new().with("storage", persistence.get("storage").cloned());
     let options = persistence
         .get("storage_options")
         .and_then(Value::as_object);
     for (name, value) in options.into_iter().flat_map(Object::iter) {
-        shown.push((printable(&name.to_lossy()), show(Some(value))));
+        shown.set(&name.to_lossy(), value.clone());
     }
-    let shown: Vec<_> = shown
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.clone()))
-        .collect();
-    fields(&shown)
+    all_fields(&shown)
 }
 
 /// `stats`.
@@ -146,8 +142,10 @@ fn stats_view(answer: &Object) -> String {
     let empty = Object::new();
     let stats = answer.get("stats").and_then(Value::as_object);
     let stats = stats.unwrap_or(&empty);
-    let realms = stats.get("realms").and_then(Value::as_object);
-    let rows = realms
+    let Some(realms) = stats.get("realms").and_then(Value::as_object) else {
+        return all_fields(stats);
+    };
+    let rows = [realms]
         .into_iter()
         .flat_map(Object::iter)
         .map(|(name, realm)| {

@@ -14,6 +14,7 @@ mod http;
 mod legacy;
 mod local;
 mod menu;
+mod old_broker;
 mod program;
 mod realm_manager;
 mod requests;

@@ -40,7 +40,7 @@ impl Stage {
         let home = tempfile::tempdir().unwrap();
         let (addr, broker) = match std::env::var_os("TYO_MQ_BROKER") {
             None => {
-                let stand_in = StandIn::start(&auth().to_json());
+                let stand_in = StandIn::start(&auth().to_json(), false);
                 (stand_in.addr(), Broker::StandIn { _runs: stand_in })
             }
             Some(program) => {
@@ -49,6 +49,16 @@ impl Stage {
             }
         };
         Self { home, addr, broker }
+    }
+
+    /// A stand-in that has the commands of the reference and no others.
+    pub(crate) fn old() -> Self {
+        let stand_in = StandIn::start(&auth().to_json(), true);
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            addr: stand_in.addr(),
+            broker: Broker::StandIn { _runs: stand_in },
+        }
     }
 
     pub(crate) fn home(&self) -> &Path {

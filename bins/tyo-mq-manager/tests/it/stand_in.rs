@@ -35,6 +35,8 @@ struct Inner {
     clients: BTreeMap<String, Weak<Connection>>,
     dead_letters: Vec<Object>,
     limits: Object,
+    /// It has the commands of the reference and no others.
+    is_old: bool,
 }
 
 struct Client {
@@ -45,7 +47,7 @@ struct Client {
 }
 
 impl StandIn {
-    pub(crate) fn start(auth: &str) -> Self {
+    pub(crate) fn start(auth: &str, is_old: bool) -> Self {
         let (document, warnings) = AuthDocument::parse(auth).unwrap();
         assert!(warnings.is_empty());
         let nonces = NonceWindow::restored([], now_ms());
@@ -63,6 +65,7 @@ impl StandIn {
             clients: BTreeMap::new(),
             dead_letters: vec![dead_letter("m-1", "shop"), dead_letter("m-2", "other")],
             limits: Object::new(),
+            is_old,
         };
         let gateway = Gateway(Arc::new(Mutex::new(inner)));
         let (tell_addr, told_addr) = std::sync::mpsc::channel();
@@ -207,6 +210,13 @@ impl Inner {
         if event != SignedEvent::Manage {
             return self.auth.handle_authorization(verified, now_ms());
         }
+        if self.is_old && !is_old_command(payload) {
+            let refusal = Refusal::new(400, "there is no such command");
+            return Handled {
+                reply: event.refuse(&refusal),
+                effects: Vec::new(),
+            };
+        }
         let view = ServerView::default();
         match self.auth.execute_command(verified, &view, now_ms()) {
             Execution::Done(handled) => handled,
@@ -271,6 +281,16 @@ impl Inner {
             .retain(|entry| entry.get("id").unwrap().as_str() != Some(id));
         self.dead_letters.len() < before
     }
+}
+
+fn is_old_command(payload: Option<&str>) -> bool {
+    let Ok(Value::Object(payload)) = Value::parse(payload.unwrap()) else {
+        return false;
+    };
+    let body = payload.get("body").and_then(Value::as_object).unwrap();
+    let command = body.get("command").and_then(Value::as_str).unwrap();
+    let new = ["list_realms", "list_tokens", "list_requests", "audit"];
+    !new.contains(&command)
 }
 
 fn stats() -> Object {
