@@ -87,7 +87,7 @@ impl Server {
             max_message_bytes: settings.max_http_buffer_size.0,
             high_water_bytes: config.outbound_high_water_bytes,
         };
-        let gateway = Gateway::new(broker.clone(), access.clone(), gateway);
+        let gateway = Gateway::with_access(broker.clone(), access.clone(), gateway);
         let api = Api::new(broker.clone(), api_config(settings, &access));
         Ok(Self {
             addr: listener.local_addr().map_err(unlistenable)?,

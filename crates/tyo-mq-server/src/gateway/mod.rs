@@ -46,8 +46,14 @@ pub(crate) struct Shared {
 }
 
 impl Gateway {
-    /// A gateway to a broker. It must be made inside a tokio runtime.
-    pub(crate) fn new(broker: Broker, access: Arc<Access>, config: GatewayConfig) -> Self {
+    /// A gateway to a broker that serves everybody. It must be made inside a tokio runtime.
+    pub fn new(broker: Broker, config: GatewayConfig) -> Self {
+        let access = Access::for_everybody(&broker);
+        Self::with_access(broker, access, config)
+    }
+
+    /// A gateway with a door.
+    pub(crate) fn with_access(broker: Broker, access: Arc<Access>, config: GatewayConfig) -> Self {
         let watch = ConnectWatch::start(config.connect_timeout);
         let shared = Shared {
             broker,
