@@ -1,5 +1,6 @@
 //! What the program says when it listens: where, how messages are kept, who may come, how to try it.
 
+use std::io::Write;
 use std::net::SocketAddr;
 
 use tyo_mq_server::{Backend, Server, Settings};
@@ -12,13 +13,15 @@ pub(crate) fn print(settings: &Settings, server: &Server) {
     } else {
         "off: everybody may publish and subscribe"
     };
-    println!("tyo-mq {} listening on {addr}", env!("CARGO_PKG_VERSION"));
-    println!("  storage  {}", storage(settings));
-    println!("  auth     {auth}");
-    println!(
-        "  try it   io(\"{}\") in any Socket.IO client; see the README",
-        url(addr)
+    let text = format!(
+        "tyo-mq {} listening on {addr}\n  storage  {}\n  auth     {auth}\n  try it   io(\"{}\") in any Socket.IO client; see the README\n",
+        env!("CARGO_PKG_VERSION"),
+        storage(settings),
+        url(addr),
     );
+    // Whoever started the broker may have read enough and closed our output: that is no reason to stop.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().flush();
 }
 
 fn storage(settings: &Settings) -> String {

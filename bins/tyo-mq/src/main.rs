@@ -51,6 +51,9 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         println!("settings are good");
         return Ok(());
     }
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "cannot raise the number of open files");
+    }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if settings.workers > 0 {
         builder.worker_threads(settings.workers);

@@ -24,6 +24,8 @@ fn command(args: &[&str]) -> Command {
         "TYO_MQ_LOG",
         "TYO_MQ_MAX_HTTP_BUFFER_SIZE",
         "TYO_MQ_AUTH_ENABLED",
+        "TYO_MQ_AUTH_STORE",
+        "TYO_MQ_ADMIN_TOKEN",
     ] {
         command.env_remove(name);
     }
@@ -76,6 +78,15 @@ impl Listening {
         let addr = line.trim_end().rsplit_once(" listening on ").unwrap().1;
         let addr = addr.parse().unwrap();
         Self { child, out, addr }
+    }
+
+    /// The next lines of the banner.
+    fn lines(&mut self, count: usize) -> String {
+        let mut lines = String::new();
+        for _ in 0..count {
+            self.out.read_line(&mut lines).unwrap();
+        }
+        lines
     }
 
     /// Sends a signal and waits; the exit code.
@@ -169,21 +180,69 @@ fn settings_are_checked_without_a_start() {
             "settings are good",
         ],
     );
-    check_config_says(
-        r#"{"auth": {"enabled": true}}"#,
-        1,
-        &["auth.enabled", "authentication"],
-    );
+    check_config_says(r#"{"auth": {"tokens": 7}}"#, 1, &["auth: ", "tokens"]);
 }
 
 #[test]
-fn authentication_is_refused_from_the_environment_too() {
-    let output = command(&["--port", "0"])
-        .env("TYO_MQ_AUTH_ENABLED", "true")
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("TYO_MQ_AUTH_ENABLED"));
+fn authentication_from_the_environment_makes_an_admin_token_once() {
+    let folder = TempDir::new().unwrap();
+    let env_file = folder.path().join(".env");
+    for start in ["first", "second"] {
+        let mut program = command(&["--port", "0", "--host", "127.0.0.1"]);
+        program
+            .env("TYO_MQ_AUTH_ENABLED", "true")
+            .env("TYO_MQ_ENV_FILE", &env_file);
+        let mut broker = Listening::start(&mut program);
+        let banner = broker.lines(2);
+        assert!(banner.contains("auth     on"), "{start}: {banner}");
+        assert_eq!(broker.end("-TERM"), 0);
+    }
+    let text = std::fs::read_to_string(&env_file).unwrap();
+    let token = text.strip_prefix("TYO_MQ_ADMIN_TOKEN=\"").unwrap();
+    assert_eq!(token.len(), 64 + 2, "{text}");
+    assert_eq!(mode(&env_file), 0o600);
+}
+
+#[test]
+fn a_damaged_store_is_named_and_told_once() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("queue.sqlite");
+    std::fs::write(&file, vec![7; 9999]).unwrap();
+    let settings = folder.path().join("settings.json");
+    let content = serde_json::json!({
+        "storage": "sqlite",
+        "storage_options": { "filename": file },
+    });
+    std::fs::write(&settings, content.to_string()).unwrap();
+    let output = run(&["--port", "0", "--settings", settings.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("queue.sqlite"), "{said}");
+    assert_eq!(said.matches("damaged").count(), 1, "{said}");
+    assert_eq!(std::fs::read(&file).unwrap(), vec![7; 9999]);
+}
+
+#[test]
+fn the_message_store_is_copied_while_in_use() {
+    let folder = TempDir::new().unwrap();
+    let settings = folder.path().join("settings.json");
+    let content = serde_json::json!({
+        "storage": "sqlite",
+        "storage_options": { "filename": folder.path().join("queue.sqlite") },
+    });
+    std::fs::write(&settings, content.to_string()).unwrap();
+    let settings = settings.to_str().unwrap();
+    let mut broker = Listening::start(&mut command(&["--port", "0", "--settings", settings]));
+    assert!(broker.lines(1).contains("queue.sqlite"));
+    let copy = folder.path().join("copy.sqlite");
+    let output = run(&["--settings", settings, "backup", copy.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(
+        std::fs::read(&copy)
+            .unwrap()
+            .starts_with(b"SQLite format 3")
+    );
+    assert_eq!(broker.end("-INT"), 0);
 }
 
 #[test]
@@ -290,10 +349,7 @@ fn flags_win_over_the_file_and_the_file_over_defaults() {
 #[test]
 fn the_banner_says_how_to_try_it() {
     let mut broker = Listening::start(&mut command(&["--host", "127.0.0.1", "--port", "0"]));
-    let mut banner = String::new();
-    for _ in 0..3 {
-        broker.out.read_line(&mut banner).unwrap();
-    }
+    let banner = broker.lines(3);
     assert!(banner.contains("storage"), "{banner}");
     assert!(
         banner.contains(&format!("io(\"http://{}\")", broker.addr)),

@@ -42,8 +42,13 @@ pub enum StartError {
         source: std::io::Error,
     },
     /// The store cannot be opened.
-    #[error("cannot open the message store: {0}")]
-    Store(#[from] StoreError),
+    #[error("cannot open the message store {name}")]
+    Store {
+        /// Which: the file, or the kind of store.
+        name: String,
+        /// Why.
+        source: StoreError,
+    },
     /// What the settings say of access cannot be used, or not be kept.
     #[error("auth: {0}")]
     Auth(String),
@@ -78,7 +83,9 @@ impl Server {
         let unlistenable = |source| StartError::Listen { addr, source };
         let listener = listen(addr).map_err(unlistenable)?;
         let store = crate::storage::open(settings).await?;
-        let broker = Broker::start(runtime_config(settings), store).await?;
+        let name = store.name().to_owned();
+        let started = Broker::start(runtime_config(settings), store).await;
+        let broker = started.map_err(|source| StartError::Store { name, source })?;
         let settings_file = options.settings_file.clone();
         let access = crate::access::open(settings, options, &broker)?;
         let config = engine_config(settings);

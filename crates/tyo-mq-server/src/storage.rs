@@ -17,19 +17,31 @@ type Opened = Result<Arc<dyn Store>, StoreError>;
 
 /// Opens the store.
 pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>, StartError> {
-    match backend(settings)? {
+    let backend = backend(settings)?;
+    let name = name(&backend);
+    let opened = match backend {
         Backend::Memory => Ok(memory()),
-        Backend::Sqlite(config) => Ok(open_sqlite(config).await?),
+        Backend::Sqlite(config) => open_sqlite(config).await,
         Backend::Redis(mut config) => {
             if settings.expired_to_dlq {
                 // What expired must be there until a sweep has made a dead letter of it.
                 config.keep_expired = 3 * settings.idle_eviction.interval_ms.duration().max(SWEEP);
             }
             match config.fallback.clone() {
-                Some(fallback) => Ok(open_with_fallback(config, fallback).await?),
-                None => Ok(open_redis(config).await?),
+                Some(fallback) => open_with_fallback(config, fallback).await,
+                None => open_redis(config).await,
             }
         }
+    };
+    opened.map_err(|source| StartError::Store { name, source })
+}
+
+/// How a store is named to people; an address may hold a password.
+fn name(backend: &Backend) -> String {
+    match backend {
+        Backend::Memory => "memory".to_owned(),
+        Backend::Sqlite(config) => config.path.display().to_string(),
+        Backend::Redis(_) => "redis".to_owned(),
     }
 }
 
@@ -100,18 +112,24 @@ async fn open_with_fallback(config: RedisConfig, fallback: Fallback) -> Opened {
 /// # Errors
 /// When the settings name no SQLite file, or it cannot be read, or the copy not be written.
 pub async fn backup(settings: &Settings, to: &Path) -> Result<(), StartError> {
-    let Backend::Sqlite(config) = backend(settings)? else {
+    let backend = backend(settings)?;
+    let name = name(&backend);
+    let Backend::Sqlite(config) = backend else {
         return Err(StartError::Unsupported {
             key: "storage",
             message: "only an SQLite store has a file to copy".to_owned(),
         });
     };
+    let copied = copy(config, to).await;
+    copied.map_err(|source| StartError::Store { name, source })
+}
+
+async fn copy(config: SqliteConfig, to: &Path) -> Result<(), StoreError> {
     if !config.path.exists() {
-        let missing = format!("{} does not exist", config.path.display());
-        return Err(StoreError::Unavailable(missing).into());
+        return Err(StoreError::Unavailable("there is no such file".to_owned()));
     }
     let store = sqlite(config).await?;
     let copied = store.backup(to).await;
     store.close().await;
-    Ok(copied?)
+    copied
 }

@@ -237,12 +237,13 @@ pub(super) fn core_notice_frame(notice: &Notice) -> Frame {
         | Notice::ConsumerConnected { .. }
         | Notice::ProducerDisconnected { .. }
         | Notice::ConsumerDisconnected { .. } => {
-            notice_frame(&presence(notice).expect("these four are presence"))
+            let arrival = arrival(notice).or_else(|| departure(notice));
+            notice_frame(&arrival.expect("these four are one or the other"))
         }
     }
 }
 
-fn presence(notice: &Notice) -> Option<WireNotice<'_>> {
+fn arrival(notice: &Notice) -> Option<WireNotice<'_>> {
     Some(match notice {
         Notice::ProducerConnected {
             consumer_id,
@@ -264,6 +265,12 @@ fn presence(notice: &Notice) -> Option<WireNotice<'_>> {
             id,
             consumer,
         },
+        _ => return None,
+    })
+}
+
+fn departure(notice: &Notice) -> Option<WireNotice<'_>> {
+    Some(match notice {
         Notice::ProducerDisconnected {
             consumer_id,
             socket,
