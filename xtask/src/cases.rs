@@ -12,7 +12,7 @@ use crate::process;
 pub(crate) const FOLDER_VARIABLE: &str = "TYO_MQ_CASES";
 
 /// Kinds of cases that the broker is meant to pass now.
-const KINDS: [&str; 24] = [
+const KINDS: [&str; 30] = [
     "parser",
     "handshake-upgrade",
     "polling-concurrency",
@@ -37,12 +37,17 @@ const KINDS: [&str; 24] = [
     "memory-growth",
     "timers-clock",
     "shutdown",
+    "redis",
+    "auth-replay",
+    "jwt",
+    "config-reload",
+    "proxy-headers",
+    "http-api",
 ];
 
 /// Cases of those kinds that wait for a feature: (id, what it waits for).
-const EXPECTED_LATER: [(&str, &str); 3] = [
-    ("realm-messages-stay-inside", "authentication"),
-    ("dlq-of-a-realm-is-its-own", "authentication"),
+const EXPECTED_LATER: [(&str, &str); 2] = [
+    ("cluster-relay-resumes-after-redis-loss", "clusters"),
     ("remote-ticket-rules", "the /remote namespace"),
 ];
 

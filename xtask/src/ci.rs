@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::process::{self, cargo};
-use crate::{cases, conformance, tidy};
+use crate::{cases, conformance, rounds as kill_rounds, tidy};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
@@ -27,7 +27,7 @@ enum Outcome {
     Skipped(String),
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step {
         name: "fmt",
         about: "the layout of the source",
@@ -72,6 +72,11 @@ const STEPS: [Step; 9] = [
         name: "cases",
         about: "the black-box case collection",
         action: cases,
+    },
+    Step {
+        name: "rounds",
+        about: "kill -9 under load, a few rounds",
+        action: rounds,
     },
 ];
 
@@ -234,6 +239,14 @@ fn fuzz() -> Result<Outcome> {
     }
     Ok(Outcome::Passed)
 }
+
+fn rounds() -> Result<Outcome> {
+    kill_rounds::smoke(SMOKE_ROUNDS)?;
+    Ok(Outcome::Passed)
+}
+
+/// Rounds of each run; many more are for `cargo xtask rounds`.
+const SMOKE_ROUNDS: u64 = 3;
 
 fn conformance() -> Result<Outcome> {
     if !process::root().join(conformance::RUNNER).is_file() {

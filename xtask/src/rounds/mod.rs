@@ -45,7 +45,6 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 /// A few rounds of one scenario: that a kill loses nothing on SQLite.
-#[expect(dead_code, reason = "for a step of ci")]
 pub(crate) fn smoke(rounds: u64) -> Result<()> {
     let options = Options {
         store: Store::Sqlite,
