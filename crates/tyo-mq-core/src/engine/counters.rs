@@ -48,6 +48,21 @@ pub struct Usage {
     pub store_operations: usize,
 }
 
+/// How much one realm holds, and how much of it is connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RealmUsage {
+    /// Producer names.
+    pub producers: usize,
+    /// Producer names that a session holds.
+    pub producers_online: usize,
+    /// Consumer names.
+    pub consumers: usize,
+    /// Consumer names that a session holds.
+    pub consumers_online: usize,
+    /// Subscriptions.
+    pub subscriptions: usize,
+}
+
 impl Counters {
     /// The sum of two.
     #[must_use]

@@ -18,6 +18,7 @@ mod route;
 mod settle;
 mod subscribe;
 mod takeover;
+mod tally;
 pub mod topics;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use slab::Slab;
 
 pub use clock::Now;
 pub use config::{Config, IdleEviction, Limits};
-pub use counters::{Counters, Usage};
+pub use counters::{Counters, RealmUsage, Usage};
 
 pub use input::{
     Command, Input, Lifetime, Publish, Reach, RealmPolicy, RegisterConsumer, RegisterProducer,
@@ -42,6 +43,10 @@ use clock::{Timer, Timers};
 use config::SWEEP_INTERVAL_MS;
 use ids::Ids;
 use realm::{Context, Ledger, Purpose, Realm};
+
+pub use tally::{
+    EventCounts, MAX_COUNTED_EVENTS, MAX_COUNTED_NAME_BYTES, MAX_COUNTED_REALMS, OTHER, Tally,
+};
 
 use crate::message::SessionId;
 use crate::store::StoreResult;
@@ -75,8 +80,7 @@ pub struct Engine {
     ids: Ids,
     ledger: Ledger,
     sweep_set: bool,
-    /// What was counted in realms that are gone.
-    past: Counters,
+    past: tally::Past,
 }
 
 impl Engine {
@@ -91,7 +95,7 @@ impl Engine {
             timers: Timers::default(),
             ledger: Ledger::default(),
             sweep_set: false,
-            past: Counters::default(),
+            past: tally::Past::default(),
         }
     }
 
@@ -181,13 +185,6 @@ impl Engine {
         realm.is_some_and(|realm| !realm.subs.is_empty())
     }
 
-    /// What has been counted, over all realms.
-    pub fn counters(&self) -> Counters {
-        self.realms
-            .iter()
-            .fold(self.past, |sum, (_, realm)| sum.plus(&realm.counters))
-    }
-
     /// How much is held.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
@@ -243,7 +240,9 @@ impl Engine {
         let name: Arc<str> = name.into();
         let entry = self.realms.vacant_entry();
         let index = entry.key();
-        entry.insert(Realm::new(index, name.clone(), self.config.prefetch));
+        let mut realm = Realm::new(index, name.clone(), self.config.prefetch);
+        self.past.revive(&mut realm);
+        entry.insert(realm);
         self.realm_names.insert(name, index);
         index
     }
@@ -363,7 +362,7 @@ impl Engine {
             if self.realms[index].is_unused() && self.ledger.is_idle(index) {
                 let realm = self.realms.remove(index);
                 self.realm_names.remove(&realm.name);
-                self.past = self.past.plus(&realm.counters);
+                self.past.keep(realm);
             }
         }
         let realms = &self.realms;

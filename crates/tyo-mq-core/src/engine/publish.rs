@@ -10,7 +10,7 @@ use super::output::{Delivery, Key, LimitReached, Output, PublishError, Reply};
 use super::queue::{Backlog, Entry};
 use super::realm::{Context, Purpose, Realm, Session, any_producer_key, lower, subscription_key};
 use super::registry::{check_event, check_name, named};
-use super::route::{Route, add_member};
+use super::route::{Plain, Route, add_member};
 use crate::message::{Message, SessionId};
 use crate::store::{StoreOp, StoreReply, StoreResult};
 
@@ -49,6 +49,7 @@ impl Realm {
         }
         self.counters.produced += 1;
         let route = self.route(&publish, Some(session), &ctx.config.limits);
+        self.produced.count(route.counter, 1);
         let mut publication = self.publication(ctx, &mut publish, &route);
         if let Some(token) = token {
             publication.confirm = Some(self.open_confirm(ctx, session, token));
@@ -169,9 +170,15 @@ impl Realm {
         if let Some(recipients) = recipients {
             return self.reach_recipients(ctx, publication, recipients);
         }
-        for (key, sessions) in &route.plain {
+        for Plain {
+            key,
+            counter,
+            sessions,
+        } in &route.plain
+        {
             publication.routed += sessions.len();
             self.counters.delivered += sessions.len() as u64;
+            self.delivered.count(*counter, sessions.len() as u64);
             let delivery = Delivery {
                 key: key.clone(),
                 message: publication.message.clone(),

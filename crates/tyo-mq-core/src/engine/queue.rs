@@ -421,6 +421,7 @@ impl Realm {
         let sub = &self.subs[sub];
         if let Some(session) = self.consumers[sub.consumer].session {
             self.counters.delivered += 1;
+            self.delivered.count(sub.counter, 1);
             let delivery = Delivery {
                 key: sub.delivery_key(),
                 message,

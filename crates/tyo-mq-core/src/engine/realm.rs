@@ -14,6 +14,7 @@ use super::output::{Key, Output, PublishError};
 use super::queue::{Entry, Queue};
 use super::route::Routes;
 use super::settle::{Departure, SubscriptionName, Unsettled};
+use super::tally::EventCounts;
 use super::topics::TopicTree;
 use super::{ANY_PRODUCER_KEY, Counters};
 use crate::message::{MessageId, SessionId};
@@ -59,6 +60,12 @@ pub(crate) struct Realm {
     pub(crate) routes: Routes,
     pub(crate) next_order: u64,
     pub(crate) counters: Counters,
+    /// Messages accepted, by event.
+    pub(crate) produced: EventCounts,
+    /// Copies handed to sessions, by subscription key.
+    pub(crate) delivered: EventCounts,
+    /// It is counted under its own name.
+    pub(crate) has_label: bool,
 }
 
 /// A connected client.
@@ -131,6 +138,8 @@ pub(crate) struct Subscription {
     pub(crate) resume_at_ms: Option<u64>,
     pub(crate) queue: Option<usize>,
     pub(crate) in_flight: u32,
+    /// Where its deliveries are counted.
+    pub(crate) counter: usize,
     /// Order of arrival in the realm.
     pub(crate) order: u64,
 }
@@ -313,6 +322,9 @@ impl Realm {
             routes: Routes::default(),
             next_order: 0,
             counters: Counters::default(),
+            produced: EventCounts::default(),
+            delivered: EventCounts::default(),
+            has_label: false,
         }
     }
 

@@ -16,16 +16,27 @@ pub(crate) struct Route {
     /// Names shared by all messages of this route.
     pub(crate) event: Arc<str>,
     pub(crate) producer: Arc<str>,
+    /// Where its messages are counted.
+    pub(crate) counter: usize,
     /// Some session holds the producer's name.
     pub(crate) held: bool,
     /// Life of its stored copies if a message names none.
     pub(crate) default_ttl: Lifetime,
     /// Online subscriptions that need no state, by name: whole lists of sessions.
-    pub(crate) plain: Vec<(Key, Arc<[SessionId]>)>,
+    pub(crate) plain: Vec<Plain>,
     /// Subscriptions that are looked at one by one: acknowledged, durable, offline, or with a queue.
     pub(crate) single: Vec<usize>,
     /// Groups with the subscriptions among which one is chosen.
     pub(crate) groups: Vec<(Arc<str>, Vec<usize>)>,
+}
+
+/// Subscriptions of one name that need no state.
+#[derive(Debug)]
+pub(crate) struct Plain {
+    pub(crate) key: Key,
+    /// Where copies are counted.
+    pub(crate) counter: usize,
+    pub(crate) sessions: Arc<[SessionId]>,
 }
 
 /// Remembered routes of a realm; any change of registrations or subscriptions forgets them all.
@@ -63,10 +74,11 @@ impl Routes {
 
 impl Realm {
     /// Computes the route of a (producer, event).
-    pub(crate) fn build_route(&self, producer: &str, event: &str) -> Route {
+    pub(crate) fn build_route(&mut self, producer: &str, event: &str) -> Route {
         let mut route = Route {
             event: event.into(),
             producer: producer.into(),
+            counter: self.produced.place(event),
             held: false,
             default_ttl: Lifetime::Unset,
             plain: Vec::new(),
@@ -77,7 +89,7 @@ impl Realm {
             route.default_ttl = self.producers[index].default_ttl;
             route.held = self.producers[index].session.is_some();
         }
-        let mut plain: Vec<(Key, Vec<SessionId>)> = Vec::new();
+        let mut plain: Vec<((Key, usize), Vec<SessionId>)> = Vec::new();
         let mut places: HashMap<Arc<str>, usize> = HashMap::new();
         for index in self.matching(producer, event) {
             let sub = &self.subs[index];
@@ -91,7 +103,7 @@ impl Realm {
                 Some(session) => {
                     let place = *places.entry(sub.key.clone()).or_insert(plain.len());
                     if place == plain.len() {
-                        plain.push((sub.delivery_key(), Vec::new()));
+                        plain.push(((sub.delivery_key(), sub.counter), Vec::new()));
                     }
                     plain[place].1.push(session);
                 }
@@ -99,7 +111,11 @@ impl Realm {
         }
         route.plain = plain
             .into_iter()
-            .map(|(key, sessions)| (key, sessions.into()))
+            .map(|((key, counter), sessions)| Plain {
+                key,
+                counter,
+                sessions: sessions.into(),
+            })
             .collect();
         route
     }

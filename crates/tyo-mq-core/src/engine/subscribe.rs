@@ -123,6 +123,7 @@ impl Realm {
     ) -> usize {
         let order = self.next_order;
         self.next_order += 1;
+        let counter = self.delivered.place(&key);
         let index = self.subs.insert(Subscription {
             consumer,
             key,
@@ -134,6 +135,7 @@ impl Realm {
             resume_at_ms: None,
             queue: None,
             in_flight: 0,
+            counter,
             order,
         });
         self.consumers[consumer].subs.push(index);

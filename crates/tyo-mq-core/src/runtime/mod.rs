@@ -9,6 +9,7 @@ mod local;
 mod outlet;
 mod shard;
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +26,7 @@ use shard::Shard;
 
 use crate::engine::{
     Command, Config, Counters, Engine, Input, OBSERVER_REALM, Publish, Reach, RealmPolicy,
-    ReplyToken, Usage,
+    RealmUsage, ReplyToken, Tally, Usage,
 };
 use crate::message::{MessageId, SessionId};
 use crate::store::{DeadLetter, DeadLetterPage, Snapshot, Store, StoreError};
@@ -202,6 +203,24 @@ impl Broker {
     /// How much one realm holds: sessions, names and subscriptions.
     pub fn usage_of(&self, realm: &str) -> Usage {
         self.shard(realm).read(|engine| engine.usage_of(realm))
+    }
+
+    /// What has been counted in each realm, a bounded number of them by name.
+    pub fn tallies(&self) -> BTreeMap<Arc<str>, Tally> {
+        let mut sums = BTreeMap::new();
+        for shard in self.inner.shards.iter() {
+            shard.read(|engine| engine.add_tallies(&mut sums));
+        }
+        sums
+    }
+
+    /// What each realm holds that is in memory.
+    pub fn realm_usages(&self) -> BTreeMap<Arc<str>, RealmUsage> {
+        let mut sums = BTreeMap::new();
+        for shard in self.inner.shards.iter() {
+            shard.read(|engine| engine.add_realm_usages(&mut sums));
+        }
+        sums
     }
 
     /// The message store.
