@@ -11,7 +11,7 @@ import { COLUMN_MS, MATRIX_MS, SCENARIO_MS, within } from './lib/limits.mjs';
 import { resultsPage } from './lib/results.mjs';
 import { SUITES, runSuite } from './lib/suites.mjs';
 import { World } from './lib/world.mjs';
-import { DEFAULT_LISTS, LISTS } from './scenarios/index.mjs';
+import { LISTS } from './scenarios/index.mjs';
 
 const tally = { passed: 0, failed: 0 };
 const outcomes = new Map();
@@ -59,7 +59,7 @@ async function runColumn(column, scenarios, { args, baseline, end }) {
         puppet = await column.start(args);
         broker = await Broker.start(resolve(args.broker), args);
         const deadline = Math.min(end, Date.now() + COLUMN_MS);
-        for (const scenario of scenarios) await runScenario(scenario, { column, puppet, broker, baseline, deadline });
+        for (const scenario of scenarios) await runScenario(scenario, { column, puppet, broker, baseline, deadline, manager: args.manager });
     } catch (error) {
         column.problem = String(error.message).split('\n')[0].slice(0, 200);
         note(column.name, 'available', error);
@@ -71,12 +71,12 @@ async function runColumn(column, scenarios, { args, baseline, end }) {
 
 const isFor = (column, scenario) => scenario.needs.every((feature) => column.features.has(feature));
 
-async function runMatrix(lists, args) {
+async function runMatrix(args) {
     const columns = COLUMNS.filter((column) => chosen(column.name, args.peers)).map((column) => ({ ...column }));
     const end = Date.now() + MATRIX_MS;
     let baseline;
     for (const column of columns) {
-        const scenarios = lists.flatMap(([, list]) => list).filter((scenario) => isFor(column, scenario) && chosen(scenario.name, args.only));
+        const scenarios = LISTS.flatMap(([, list]) => list).filter((scenario) => isFor(column, scenario) && chosen(scenario.name, args.only));
         if (scenarios.length === 0) continue;
         baseline ??= await BASELINE.start(args);
         await runColumn(column, scenarios, { args, baseline, end });
@@ -87,22 +87,18 @@ async function runMatrix(lists, args) {
 
 async function main() {
     const args = parseArgs(process.argv.slice(2));
-    const lists = [...DEFAULT_LISTS, ...args.with].map((name) => {
-        if (!LISTS[name]) throw new Error(`no scenario list ${name}`);
-        return [name, LISTS[name]];
-    });
     if (args.list) {
         console.log([...SUITES, ...COLUMNS].map((x) => x.name).join('\n'));
-        console.log(lists.flatMap(([, list]) => list.map((scenario) => `  ${scenario.name}`)).join('\n'));
+        console.log(LISTS.flatMap(([, list]) => list.map((scenario) => `  ${scenario.name}`)).join('\n'));
         return;
     }
     const suites = [];
     for (const suite of SUITES.filter(({ name }) => chosen(name, args.peers))) suites.push(await runSuite(suite, args, note));
     if (!args.broker) throw new Error(`--broker is missing\n\n${USAGE}`);
-    const columns = await runMatrix(lists, args);
+    const columns = await runMatrix(args);
     const full = args.peers.length === 0 && args.only.length === 0;
     const file = args.results ?? (full ? join(HOME, 'RESULTS.md') : undefined);
-    if (file) writeFileSync(isAbsolute(file) ? file : resolve(file), resultsPage({ columns, lists, outcomes, suites }));
+    if (file) writeFileSync(isAbsolute(file) ? file : resolve(file), resultsPage({ columns, lists: LISTS, outcomes, suites }));
     for (const { name, problem } of [...suites, ...columns]) if (problem) console.log(`NOT AVAILABLE ${name}: ${problem}`);
     if (tally.passed + tally.failed === 0) throw new Error('nothing was run: no peer, suite or scenario has such a name');
     console.log(`${tally.passed} passed, ${tally.failed} failed`);

@@ -3,19 +3,19 @@
 export const USAGE = `node conformance/run.mjs --broker PATH [options]
 
   --broker PATH         the built broker
+  --manager PATH        the built tyo-mq-manager
   --engine-echo PATH    the built example of the transport crate
   --socket-echo PATH    the built example of the server crate
   --peers NAME,...      only peers (or suites) whose name contains one of these
   --only NAME,...       only scenarios (or suite tests) whose name contains one of these
-  --with LIST,...       further scenario lists: durable
   --results FILE        where the matrix is written (default: RESULTS.md, on a full run only)
   --list                print the names of peers and scenarios and stop
   --verbose             print what peers and servers write on standard error`;
 
 export function parseArgs(argv) {
-    const args = { peers: [], only: [], with: [], list: false, verbose: false };
-    const words = new Map([['--broker', 'broker'], ['--engine-echo', 'engineEcho'], ['--socket-echo', 'socketEcho'], ['--results', 'results']]);
-    const lists = new Map([['--peers', 'peers'], ['--only', 'only'], ['--with', 'with']]);
+    const args = { peers: [], only: [], list: false, verbose: false };
+    const words = new Map([['--broker', 'broker'], ['--manager', 'manager'], ['--engine-echo', 'engineEcho'], ['--socket-echo', 'socketEcho'], ['--results', 'results']]);
+    const lists = new Map([['--peers', 'peers'], ['--only', 'only']]);
     for (let i = 0; i < argv.length; i++) {
         const value = () => {
             if (i + 1 >= argv.length) throw new Error(`${argv[i]} needs a value`);

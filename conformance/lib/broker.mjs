@@ -8,20 +8,21 @@ import { Child, freePort, listening } from './process.mjs';
 const SETTINGS = { http_api: { enabled: true }, storage: 'memory' };
 
 export class Broker {
+    /** `options`: settings, or null for a folder in which the broker finds nothing; env; verbose. */
     static async start(program, options = {}) {
         const broker = new Broker();
         broker.program = program;
         broker.options = options;
         broker.dir = await mkdtemp(join(tmpdir(), 'conformance-'));
         broker.port = await freePort();
-        await writeFile(join(broker.dir, 'settings.json'), JSON.stringify({ ...SETTINGS, ...options.settings }));
+        if (options.settings !== null) await writeFile(join(broker.dir, 'settings.json'), JSON.stringify({ ...SETTINGS, ...options.settings }));
         await broker.#spawn();
         return broker;
     }
 
     async #spawn() {
         const args = ['--settings', join(this.dir, 'settings.json'), '--host', '127.0.0.1', '--port', String(this.port)];
-        this.child = new Child(this.program, args, { cwd: this.dir, verbose: this.options.verbose });
+        this.child = new Child(this.program, args, { cwd: this.dir, env: this.options.env, verbose: this.options.verbose });
         await listening(this.child, this.port, 'the broker');
     }
 

@@ -10,12 +10,15 @@ const children = new Set();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 
+/** The environment without what would be a setting of the broker or its manager. */
+export const foreign = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('TYO_MQ_')));
+
 /** A child whose standard output is handed on line by line; `tail` is the end of what it wrote on standard error. */
 export class Child {
     constructor(command, args, { cwd, env, verbose, onLine } = {}) {
         this.tail = '';
         this.exit = null;
-        this.child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+        this.child = spawn(command, args, { cwd, env: { ...foreign(), ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
         children.add(this.child);
         this.ended = new Promise((resolve) => {
             const end = (why) => {

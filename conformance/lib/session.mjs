@@ -108,6 +108,16 @@ export class RawSession extends Session {
         this.command({ do: 'emit', event, args });
     }
 
+    /** Resolves when the broker has admitted this session, rejects when it refuses. */
+    async authenticate(payload) {
+        this.emit('AUTHENTICATION', payload);
+        return this.until('AUTH_OK', (records) => {
+            const refusal = records.find((record) => record.event === 'AUTH_FAIL');
+            if (refusal) throw new Error(`AUTH_FAIL ${picture(refusal.args[0])}`);
+            return records.find((record) => record.event === 'AUTH_OK')?.args[0];
+        });
+    }
+
     /** Sends `text`, JSON of one argument, without reading it here. */
     emitText(event, text) {
         this.puppet.send(`{"do":"emit","conn":"${this.conn}","event":${JSON.stringify(event)},"args":[${text}]}`);
@@ -171,10 +181,16 @@ export class RawSession extends Session {
 export class LibrarySession extends Session {
     tags = 0;
 
-    static async open(puppet, url, kind, name) {
+    /** A connection that may still be refused. */
+    static async start(puppet, url, kind, name, auth) {
         const session = new LibrarySession(puppet, url);
         session.name = name;
-        session.command({ do: kind, name, url });
+        session.command({ do: kind, name, url, auth });
+        return session;
+    }
+
+    static async open(puppet, url, kind, name, auth) {
+        const session = await LibrarySession.start(puppet, url, kind, name, auth);
         await session.event('$connect');
         if (kind === 'consumer') session.fences = await session.#listenTo(`fence-${name}`, 'fence', {});
         return session;

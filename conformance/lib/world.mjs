@@ -2,6 +2,7 @@
 
 import { Broker } from './broker.mjs';
 import { Cut } from './cut.mjs';
+import { Manager } from './manager.mjs';
 import { LibrarySession, RawSession } from './session.mjs';
 import { same } from './values.mjs';
 
@@ -9,8 +10,8 @@ export class World {
     opened = [];
     drains = 0;
 
-    constructor({ broker, puppet, column, scenario, baseline }) {
-        Object.assign(this, { broker, puppet, column, scenario, baselinePuppet: baseline });
+    constructor({ broker, puppet, column, scenario, baseline, manager }) {
+        Object.assign(this, { broker, puppet, column, scenario, baselinePuppet: baseline, managerProgram: manager });
     }
 
     can(feature) {
@@ -32,20 +33,30 @@ export class World {
         return this.#keep(RawSession.open(this.puppet, url, this.column.transports));
     }
 
-    async consumer(role, { url = this.broker.url, ...fields } = {}) {
+    /** `auth` is what the session authenticates with before it registers. */
+    consumer(role, options) {
+        return this.#registered('consumer', role, options);
+    }
+
+    producer(role, options) {
+        return this.#registered('producer', role, options);
+    }
+
+    async #registered(kind, role, { url = this.broker.url, auth, ...fields } = {}) {
         const name = this.name(role);
-        if (!this.can('raw')) return this.#keep(LibrarySession.open(this.puppet, url, 'consumer', name));
+        if (!this.can('raw')) return this.#keep(LibrarySession.open(this.puppet, url, kind, name, auth));
         const session = await this.open(url);
-        await session.consumer(name, fields);
+        if (auth) await session.authenticate(auth);
+        await session[kind](name, fields);
         return session;
     }
 
-    async producer(role, { url = this.broker.url, ...fields } = {}) {
+    /** The code with which the broker refuses what this `auth` asks for, and the session. */
+    async refused(kind, role, auth) {
         const name = this.name(role);
-        if (!this.can('raw')) return this.#keep(LibrarySession.open(this.puppet, url, 'producer', name));
-        const session = await this.open(url);
-        await session.producer(name, fields);
-        return session;
+        const session = await (this.can('raw') ? this.open() : this.#keep(LibrarySession.start(this.puppet, this.broker.url, kind, name, auth)));
+        if (this.can('raw') && (await session.authenticate(auth).catch(() => {})) !== undefined) session.emit(kind.toUpperCase(), { name });
+        return { session, code: (await session.event('AUTH_FAIL'))[0].code };
     }
 
     /** The same for the baseline: socket.io-client 4 over WebSocket. */
@@ -63,9 +74,14 @@ export class World {
         return relay;
     }
 
-    /** From here on the scenario runs against a broker of its own with these settings. */
-    async ownBroker(settings) {
-        this.broker = this.own = await Broker.start(this.broker.program, { ...this.broker.options, settings });
+    /** From here on the scenario runs against a broker of its own with these settings; null: in an empty folder. */
+    async ownBroker(settings, env) {
+        this.broker = this.own = await Broker.start(this.broker.program, { ...this.broker.options, settings, env });
+    }
+
+    /** tyo-mq-manager in the folder of the scenario's broker; the admin's token is in `.env` there unless it is given. */
+    manager(token) {
+        return new Manager(this.managerProgram, this.broker, token);
     }
 
     /** When this resolves, everything that `producer` sent so far has reached `consumers`, or never will. */

@@ -1,4 +1,4 @@
-// What a client may rely on from a broker with storage and acknowledgements. Switched on with `--with durable`.
+// What a client may rely on from a broker with storage and acknowledgements.
 
 import { WAIT_MS } from '../lib/limits.mjs';
 import { holds, picture, same } from '../lib/values.mjs';

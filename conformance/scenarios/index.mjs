@@ -1,7 +1,7 @@
-// The scenario lists by name, and which of them a run without options includes.
+// The scenario lists by name, in the order in which they are run.
 
+import { auth } from './auth.mjs';
 import { core } from './core.mjs';
 import { durable } from './durable.mjs';
 
-export const LISTS = { core, durable };
-export const DEFAULT_LISTS = ['core'];
+export const LISTS = Object.entries({ core, durable, auth });

@@ -24,6 +24,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             .arg(RUNNER)
             .arg("--broker")
             .arg(&servers.broker)
+            .arg("--manager")
+            .arg(&servers.manager)
             .arg("--engine-echo")
             .arg(&servers.engine_echo)
             .arg("--socket-echo")
@@ -32,10 +34,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     )
 }
 
-/// Release builds of the broker and of the two example servers that the protocol suites talk to.
+/// Release builds of the broker, of its manager and of the two example servers that the protocol suites talk to.
 #[derive(Debug)]
 struct Servers {
     broker: PathBuf,
+    manager: PathBuf,
     engine_echo: PathBuf,
     socket_echo: PathBuf,
 }
@@ -46,6 +49,8 @@ impl Servers {
             "-p",
             "tyo-mq",
             "-p",
+            "tyo-mq-manager",
+            "-p",
             "tyo-mq-transport",
             "-p",
             "tyo-mq-server",
@@ -53,6 +58,8 @@ impl Servers {
         let targets = [
             "--bin",
             "tyo-mq",
+            "--bin",
+            "tyo-mq-manager",
             "--example",
             "engine_echo",
             "--example",
@@ -61,6 +68,7 @@ impl Servers {
         let release = build_release(&[&packages[..], &targets[..]].concat())?;
         Ok(Self {
             broker: program(&release, "tyo-mq")?,
+            manager: program(&release, "tyo-mq-manager")?,
             engine_echo: program(&release, "examples/engine_echo")?,
             socket_echo: program(&release, "examples/socket_echo")?,
         })

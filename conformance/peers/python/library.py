@@ -35,10 +35,20 @@ def report(conn, event, *args):
 
 def create(command, kind):
     conn, url = command['conn'], urlparse(command['url'])
-    queue = MessageQueue(url.hostname, url.port, url.scheme, Quiet(), None)
+    queue = MessageQueue(url.hostname, url.port, url.scheme, Quiet(), command.get('auth'))
     client = queue.createConsumer(command['name']) if kind == 'consumer' else queue.createProducer(command['name'])
     connections[conn] = client
+    if command.get('auth'):  # the library says that it is connected when it has been admitted, and tells refusals as errors
+        client.add_on_connect_listener(lambda: admitted(conn, client))
+        client.on_error_listener = lambda error: report(conn, 'AUTH_FAIL', error)
+        client.connect()
+        return
     client.connect()
+    report(conn, '$connect', client.get_id(), 'websocket')
+
+
+def admitted(conn, client):
+    report(conn, 'AUTH_OK', client.auth_info)
     report(conn, '$connect', client.get_id(), 'websocket')
 
 
