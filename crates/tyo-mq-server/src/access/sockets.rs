@@ -50,15 +50,15 @@ impl SocketHandle {
         self.send(&event_frame(event, payload));
     }
 
-    /// Appends an answer: to the ack if one waits, as an event if none does or always.
+    /// Appends an answer: as an event where none waits for an acknowledgement or always, then as the acknowledgement.
     pub(crate) fn answer(&self, ack: Option<u64>, reply: &Reply) {
+        if ack.is_none() || reply.is_always_event {
+            self.send_event(reply.event, &reply.payload);
+        }
         if let Some(ack) = ack {
             self.send(&ack_frame(ack, |out| {
                 out.extend_from_slice(reply.payload.as_bytes())
             }));
-        }
-        if ack.is_none() || reply.is_always_event {
-            self.send_event(reply.event, &reply.payload);
         }
     }
 
