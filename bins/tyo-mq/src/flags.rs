@@ -90,7 +90,7 @@ impl Flags {
                 }
             }
         }
-        if environment.get("TYO_MQ_AUTH_ENABLED") == Some("true") {
+        if environment.enables_auth() {
             settings.enable_auth_by_default();
         }
         let store = self.auth_store.as_deref();

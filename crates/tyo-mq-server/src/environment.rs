@@ -47,7 +47,7 @@ impl Environment {
             process,
             from_file: HashMap::new(),
         };
-        environment.read_file()?;
+        environment.reread()?;
         Ok(environment)
     }
 
@@ -67,7 +67,16 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    fn read_file(&mut self) -> io::Result<()> {
+    /// Whether it turns authentication on where the settings do not say.
+    pub fn enables_auth(&self) -> bool {
+        self.get("TYO_MQ_AUTH_ENABLED") == Some("true")
+    }
+
+    /// Reads the file again; one that is not there is empty.
+    pub(crate) fn reread(&mut self) -> io::Result<()> {
+        if self.file.as_os_str().is_empty() {
+            return Ok(());
+        }
         self.from_file = match std::fs::read_to_string(&self.file) {
             Ok(text) => parse(&text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => HashMap::new(),
@@ -103,37 +112,52 @@ pub fn ensure_admin_token(
     document: &mut AuthDocument,
     environment: &mut Environment,
 ) -> io::Result<AdminToken> {
-    if !document.is_enabled() {
-        return Ok(AdminToken::Settled);
+    let (found, token) = admin_token(document, environment)?;
+    if let Some(token) = token {
+        document.set_environment_admin(&token);
     }
-    let fields = document.to_settings(false);
+    Ok(found)
+}
+
+/// Where the admin's token is, and the token if it is that of the environment; one is made if there has to be.
+pub(crate) fn admin_token(
+    document: &AuthDocument,
+    environment: &mut Environment,
+) -> io::Result<(AdminToken, Option<Secret>)> {
+    if !document.is_enabled() {
+        return Ok((AdminToken::Settled, None));
+    }
+    let fields = document.to_settings(true);
     let name = fields
         .non_empty_str("admin_token_env")
-        .unwrap_or("TYO_MQ_ADMIN_TOKEN")
+        .unwrap_or(ADMIN_TOKEN_ENV)
         .to_owned();
     if let Some(file) = fields.non_empty_str("env_file") {
         environment.file = PathBuf::from(file);
-        environment.read_file()?;
+        environment.reread()?;
     }
     if let Some(token) = environment.get(&name).map(Secret::new) {
-        document.set_environment_admin(&token);
-        return Ok(AdminToken::FromEnvironment(name));
+        return Ok((AdminToken::FromEnvironment(name), Some(token)));
     }
     if document.admin_count() > 0 {
-        return Ok(AdminToken::Settled);
+        return Ok((AdminToken::Settled, None));
     }
     let by_settings = fields
         .get("auto_admin_token")
         .and_then(tyo_mq_auth::json::Value::as_bool)
         .unwrap_or(true);
     if !by_settings || environment.get("TYO_MQ_AUTO_ADMIN_TOKEN") == Some("false") {
-        return Ok(AdminToken::Missing);
+        return Ok((AdminToken::Missing, None));
     }
     let token = new_token(&mut SystemEntropy::new());
     append(&environment.file, &name, &token)?;
-    document.set_environment_admin(&token);
-    Ok(AdminToken::Created(environment.file.clone(), name))
+    environment.reread()?;
+    let made = AdminToken::Created(environment.file.clone(), name);
+    Ok((made, Some(token)))
 }
+
+/// The variable that has the admin's token unless the settings name another.
+const ADMIN_TOKEN_ENV: &str = "TYO_MQ_ADMIN_TOKEN";
 
 /// Appends a line; a new file only its owner can read.
 fn append(file: &Path, name: &str, token: &Secret) -> io::Result<()> {

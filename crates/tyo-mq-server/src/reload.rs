@@ -5,7 +5,7 @@ use std::sync::Weak;
 use std::time::{Duration, SystemTime};
 
 use crate::access::Access;
-use crate::settings;
+use crate::settings::{self, Loaded};
 
 /// Looks at the file until the server ends. Replaced by rename or rewritten in place, it is seen either way.
 pub(crate) async fn watch(path: PathBuf, access: Weak<Access>) {
@@ -35,14 +35,21 @@ pub(crate) fn apply(path: &Path, access: &Access) -> bool {
     }
 }
 
-/// As [`apply`], with the reason for whoever asked.
+/// As [`apply`], with the reason for whoever asked. No command changes anything between reading and applying.
 pub(crate) fn reload(path: &Path, access: &Access) -> Result<(), String> {
+    let _order = access.in_order();
+    read(path)
+        .and_then(|loaded| access.adopt(loaded))
+        .inspect_err(|error| access.refuse_settings(error))
+}
+
+fn read(path: &Path) -> Result<Loaded, String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let loaded = settings::parse(&text).map_err(|error| error.to_string())?;
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    access.adopt(&loaded)
+    Ok(loaded)
 }
 
 const LOOK_EVERY: Duration = Duration::from_millis(300);

@@ -23,6 +23,8 @@ pub struct ServerView {
     pub has_settings_file: bool,
     /// Where files may be: an absolute path of a command must be under it.
     pub data_dir: Option<PathBuf>,
+    /// What became of the last reading of the settings file, once it was read again.
+    pub reload: Option<Object>,
 }
 
 /// What only the running broker knows or can do.
@@ -131,6 +133,7 @@ impl Default for ServerView {
             namespaces: Object::new().with("/remote", remote),
             has_settings_file: false,
             data_dir: None,
+            reload: None,
         }
     }
 }

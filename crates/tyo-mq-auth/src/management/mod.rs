@@ -307,6 +307,9 @@ impl AuthState {
         let mut settings = self.document.to_redacted();
         settings.set("persistence", view.redacted_persistence());
         settings.set("namespaces", view.namespaces.clone());
+        if let Some(reload) = &view.reload {
+            settings.set("reload", reload.clone());
+        }
         settings
     }
 

@@ -10,6 +10,7 @@ use crate::now_ms;
 pub(super) async fn keep(this: Weak<Access>) {
     loop {
         let Some(access) = this.upgrade() else { return };
+        access.end_what_is_due();
         let deadline_ms = access.state().deadline_ms();
         let wait_ms = deadline_ms.map_or(MAX_WAIT_MS, |at_ms| {
             at_ms.saturating_sub(now_ms()).min(MAX_WAIT_MS)
@@ -18,13 +19,19 @@ pub(super) async fn keep(this: Weak<Access>) {
             () = access.wake.notified() => {}
             () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
         }
-        let due = access
+    }
+}
+
+impl Access {
+    fn end_what_is_due(&self) {
+        let _order = self.in_order();
+        let is_due = self
             .state()
             .deadline_ms()
             .is_some_and(|at_ms| at_ms <= now_ms());
-        if due {
-            let effects = access.state().on_deadline(now_ms());
-            access.carry_out(effects);
+        if is_due {
+            let effects = self.state().on_deadline(now_ms());
+            self.carry_out(effects);
         }
     }
 }

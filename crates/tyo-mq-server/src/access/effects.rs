@@ -2,23 +2,21 @@
 
 use std::sync::atomic::Ordering;
 
+use tyo_mq_auth::document::RowChange;
 use tyo_mq_auth::{Change, Effect};
 use tyo_mq_core::engine::RealmPolicy;
 
 use super::Access;
+use super::keeper::KeeperError;
 use crate::now_ms;
 
 impl Access {
-    /// In order. What cannot be kept is told to the operator; it is in force all the same until the next start.
+    /// In order, and by whoever has the [turn](Self::in_order). What cannot be kept is told to the operator; it is in force all the same until the next start.
     pub(super) fn carry_out(&self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Persist(rows) => {
-                    let auth = self
-                        .state()
-                        .document()
-                        .to_settings(self.keeper().has_store());
-                    if let Err(error) = self.keeper().persist(&rows, auth) {
+                    if let Err(error) = self.persist(&rows) {
                         tracing::error!(%error, "cannot keep a change of realms or tokens");
                     }
                 }
@@ -42,6 +40,13 @@ impl Access {
             }
         }
         self.wake.notify_one();
+    }
+
+    /// Writes rows to the store, or all to the settings file.
+    pub(super) fn persist(&self, rows: &[RowChange]) -> Result<(), KeeperError> {
+        let mut keeper = self.keeper();
+        let auth = self.state().document().to_settings(keeper.has_store());
+        keeper.persist(rows, auth)
     }
 
     fn keep(&self, effect: &Effect) {

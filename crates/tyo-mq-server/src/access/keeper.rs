@@ -10,6 +10,8 @@ use tyo_mq_auth::nonce::UsedNonce;
 use tyo_mq_auth::store::{AuthStoreError, SqliteAuthStore};
 use tyo_mq_auth::{Effect, ServerView};
 
+use super::reload::{HOT, differences};
+
 /// Keeps what changes while the broker runs.
 #[derive(Default)]
 pub(crate) struct Keeper {
@@ -23,6 +25,8 @@ pub(crate) struct Keeper {
 struct SettingsFile {
     path: PathBuf,
     document: Object,
+    /// As it was at the start.
+    started: Object,
 }
 
 /// Why something cannot be kept.
@@ -48,6 +52,7 @@ impl Keeper {
         self.view.data_dir = path.parent().map(Path::to_owned);
         self.settings = Some(SettingsFile {
             path: path.to_owned(),
+            started: document.clone(),
             document,
         });
         self
@@ -129,11 +134,16 @@ impl Keeper {
         self.settings.as_ref()?.document.get(key)
     }
 
-    /// The file was read again.
-    pub(super) fn adopt(&mut self, document: Object) {
-        if let Some(file) = &mut self.settings {
-            file.document = document;
-        }
+    /// The file was read again. Tells the keys that are different from before, and those that need another start.
+    pub(super) fn adopt(&mut self, document: Object) -> (Vec<String>, Vec<String>) {
+        let Some(file) = &mut self.settings else {
+            return Default::default();
+        };
+        let changed = differences(&file.document, &document);
+        let since_start = differences(&file.started, &document).into_iter();
+        let needs_restart = since_start.filter(|key| !HOT.contains(&key.as_str()));
+        file.document = document;
+        (changed.into_iter().collect(), needs_restart.collect())
     }
 
     pub(super) fn carry_out(&mut self, effect: &Effect) -> Result<(), KeeperError> {

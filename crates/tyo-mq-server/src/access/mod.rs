@@ -9,6 +9,8 @@ mod effects;
 mod keeper;
 mod open;
 mod questions;
+mod reload;
+mod requests;
 mod sockets;
 mod validator;
 
@@ -18,24 +20,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 use tyo_mq_auth::document::E2ee;
-use tyo_mq_auth::{
-    AuthState, Decision, Execution, Handled, Permission, Refusal, Reply, SignedEvent, Step,
-    outcome_event,
-};
+use tyo_mq_auth::enrolment::MAX_PENDING;
+use tyo_mq_auth::{AuthState, Decision, Permission, Refusal, ServerView, SocketAuth};
 use tyo_mq_core::engine::RealmPolicy;
 use tyo_mq_core::runtime::Broker;
 
-use crate::limits::{ConnectionLimits, LimitConfig};
+use crate::environment::Environment;
+use crate::limits::{ConnectionLimits, Limit, LimitConfig};
 use crate::now_ms;
 
-use keeper::{Keeper, KeeperError};
+use keeper::Keeper;
 pub(crate) use open::open;
+use reload::ReloadReport;
 pub(crate) use sockets::{SocketHandle, Sockets};
 
 /// The door of one broker.
+///
+/// Locks are taken in the order of the fields, `order` to `state`, then one socket's, then the list of sockets.
 pub(crate) struct Access {
-    state: Mutex<AuthState>,
+    /// Management commands: one at a time, also while one waits for the broker.
+    commands: Arc<tokio::sync::Mutex<()>>,
+    /// What changes the state, with all that follows: one at a time, so that files hold what memory does.
+    order: Mutex<()>,
+    environment: Mutex<Environment>,
     keeper: Mutex<Keeper>,
+    state: Mutex<AuthState>,
     pub(crate) sockets: Sockets,
     broker: Broker,
     /// Rises with each change: what a socket remembers of its rights is good for one number.
@@ -47,6 +56,8 @@ pub(crate) struct Access {
     wake: Notify,
     /// Re-reads and applies the settings file.
     reload: Mutex<Option<Box<dyn Fn() -> Result<(), String> + Send>>>,
+    /// What became of the last reading of the settings file.
+    reloaded: Mutex<Option<ReloadReport>>,
 }
 
 /// What a socket may do, as far as it has asked, until something changes.
@@ -80,21 +91,27 @@ impl Access {
     pub(crate) fn new(
         state: AuthState,
         keeper: Keeper,
+        environment: Environment,
         broker: Broker,
         limits: LimitConfig,
     ) -> Arc<Self> {
         let access = Arc::new(Self {
-            state: Mutex::new(state),
+            commands: Arc::default(),
+            order: Mutex::default(),
+            environment: Mutex::new(environment),
             keeper: Mutex::new(keeper),
+            state: Mutex::new(state),
             sockets: Sockets::default(),
             broker,
             generation: AtomicU64::new(1),
-            limits_enabled: AtomicBool::new(limits.is_enabled()),
-            limits: RwLock::new(Arc::new(limits)),
+            limits_enabled: AtomicBool::default(),
+            limits: RwLock::default(),
             connections: Arc::default(),
             wake: Notify::new(),
-            reload: Mutex::new(None),
+            reload: Mutex::default(),
+            reloaded: Mutex::default(),
         });
+        access.set_limits(limits);
         tokio::spawn(deadline::keep(Arc::downgrade(&access)));
         access
     }
@@ -105,6 +122,19 @@ impl Access {
 
     fn keeper(&self) -> MutexGuard<'_, Keeper> {
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn to change the state and to carry out what follows.
+    pub(crate) fn in_order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the server shows of itself.
+    fn view(&self) -> ServerView {
+        let mut view = self.keeper().view();
+        let reloaded = self.reloaded.lock().unwrap_or_else(PoisonError::into_inner);
+        view.reload = reloaded.as_ref().map(ReloadReport::to_object);
+        view
     }
 
     /// Whether authentication is on.
@@ -133,6 +163,10 @@ impl Access {
     }
 
     fn set_limits(&self, limits: LimitConfig) {
+        let most = limits.global(Limit::MAX_PENDING_AUTHORIZATION_REQUESTS);
+        // The cast saturates.
+        let most = most.map_or(MAX_PENDING, |most| most as usize);
+        self.state().requests_mut().set_max(most);
         self.limits_enabled
             .store(limits.is_enabled(), Ordering::Relaxed);
         *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
@@ -140,8 +174,10 @@ impl Access {
 
     /// A new socket, known from now on.
     pub(crate) fn join(&self, handle: SocketHandle) -> Arc<SocketHandle> {
-        let auth = tyo_mq_auth::SocketAuth::new(self.state().document());
-        self.sockets.insert(handle, auth)
+        // In the list before the settings can change: whoever was admitted is found when they do.
+        let state = self.state();
+        self.sockets
+            .insert(handle, SocketAuth::new(state.document()))
     }
 
     /// Whether an event may be handled. A socket that was granted a place by it finds it in [`place`](Self::place).
@@ -197,130 +233,6 @@ impl Access {
         })
     }
 
-    /// AUTHENTICATION. The answer is an event; a validator elsewhere may be asked first.
-    pub(crate) fn authenticate(
-        self: &Arc<Self>,
-        socket: &Arc<SocketHandle>,
-        payload: Option<&str>,
-    ) {
-        let step = self
-            .state()
-            .authenticate(&mut socket.auth(), payload, socket.address, now_ms());
-        match step {
-            Step::Done(outcome) => {
-                let (event, payload) = outcome_event(&outcome);
-                socket.send_event(event, &payload);
-            }
-            Step::AskExternal(request, pending) => {
-                let (access, socket) = (self.clone(), socket.clone());
-                tokio::spawn(async move {
-                    let response = validator::ask(request).await;
-                    let mut auth = socket.auth();
-                    let outcome = access.state().finish_authentication(
-                        &mut auth,
-                        pending,
-                        response,
-                        now_ms(),
-                    );
-                    drop(auth);
-                    let (event, payload) = outcome_event(&outcome);
-                    socket.send_event(event, &payload);
-                    socket.conn.flush();
-                });
-            }
-        }
-    }
-
-    /// AUTHORIZATION_REQUEST.
-    pub(crate) fn request_admission(
-        &self,
-        socket: &SocketHandle,
-        payload: Option<&str>,
-        ack: Option<u64>,
-    ) {
-        let most = self.limits().and_then(|limits| {
-            limits.global(crate::limits::Limit::MAX_PENDING_AUTHORIZATION_REQUESTS)
-        });
-        let mut state = self.state();
-        let pending = state.requests().pending(None, now_ms()).count();
-        if most.is_some_and(|most| pending as f64 >= most) {
-            let refusal = Refusal::new(429, "too many requests wait for a decision");
-            drop(state);
-            return socket.answer(
-                ack,
-                &refused(tyo_mq_auth::enrolment::AUTHORIZATION_REQUEST_FAIL, &refusal),
-            );
-        }
-        let handled = state.request_admission(payload, &socket.id, socket.address, now_ms());
-        drop(state);
-        self.complete(socket, ack, handled);
-    }
-
-    /// AUTHORIZATION_NEXT, AUTHORIZATION_DECIDE, AUTH_MANAGEMENT_COMMAND: what managers sign.
-    pub(crate) fn signed(
-        self: &Arc<Self>,
-        socket: &Arc<SocketHandle>,
-        event: SignedEvent,
-        payload: Option<&str>,
-        ack: Option<u64>,
-    ) {
-        let verified = match self
-            .state()
-            .verify(event, payload, socket.address, now_ms())
-        {
-            Ok(verified) => verified,
-            Err(refusal) => return socket.answer(ack, &event.refuse(&refusal)),
-        };
-        if let Err(error) = self.keep_nonce(verified.used_nonce()) {
-            tracing::error!(%error, "cannot keep a nonce");
-            return socket.answer(
-                ack,
-                &event.refuse(&Refusal::new(503, "the proof cannot be kept")),
-            );
-        }
-        if event != SignedEvent::Manage {
-            let handled = self.state().handle_authorization(verified, now_ms());
-            return self.complete(socket, ack, handled);
-        }
-        let view = self.keeper().view();
-        let execution = self.state().execute_command(verified, &view, now_ms());
-        match execution {
-            Execution::Done(handled) => self.complete(socket, ack, handled),
-            Execution::Ask {
-                effects,
-                question,
-                pending,
-            } => {
-                self.carry_out(effects);
-                let (access, socket) = (self.clone(), socket.clone());
-                tokio::spawn(async move {
-                    let answer = access.answer(question).await;
-                    let view = access.keeper().view();
-                    let handled = access
-                        .state()
-                        .finish_command(pending, answer, &view, now_ms());
-                    access.complete(&socket, ack, handled);
-                    socket.conn.flush();
-                });
-            }
-        }
-    }
-
-    fn keep_nonce(&self, nonce: tyo_mq_auth::nonce::UsedNonce) -> Result<(), KeeperError> {
-        // The window is copied first: the two locks are never held together.
-        let window: Vec<_> = if self.keeper().has_journal() {
-            self.state().nonces().collect()
-        } else {
-            Vec::new()
-        };
-        self.keeper().keep_nonce(nonce, &window)
-    }
-
-    fn complete(&self, socket: &SocketHandle, ack: Option<u64>, handled: Handled) {
-        self.carry_out(handled.effects);
-        socket.answer(ack, &handled.reply);
-    }
-
     /// Whether a bearer token of HTTP is the global admin's.
     pub(crate) fn check_admin(&self, presented: Option<&str>, peer: IpAddr) -> Result<(), Refusal> {
         self.state().check_admin_bearer(presented, peer, now_ms())
@@ -329,15 +241,5 @@ impl Access {
     /// Says how the settings file is read again.
     pub(crate) fn on_reload(&self, reload: impl Fn() -> Result<(), String> + Send + 'static) {
         *self.reload.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(reload));
-    }
-}
-
-/// A refusal as an answer.
-fn refused(event: &'static str, refusal: &Refusal) -> Reply {
-    Reply {
-        is_ok: false,
-        payload: refusal.to_answer(),
-        event,
-        is_always_event: true,
     }
 }

@@ -1,4 +1,4 @@
-//! Opens the door at the start, and takes over settings that were read anew.
+//! Opens the door at the start.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tyo_mq_core::runtime::Broker;
 
 use super::Access;
 use super::keeper::Keeper;
-use crate::environment::{AdminToken, ensure_admin_token};
+use crate::environment::{AdminToken, Environment, ensure_admin_token};
 use crate::limits::LimitConfig;
 use crate::now_ms;
 use crate::server::{StartError, StartOptions};
-use crate::settings::{Loaded, Settings};
+use crate::settings::Settings;
 
 /// The door as the settings want it.
 pub(crate) fn open(
@@ -75,6 +75,7 @@ pub(crate) fn open(
     let access = Access::new(
         state,
         keeper,
+        environment,
         broker.clone(),
         LimitConfig::from_settings(&settings.limits),
     );
@@ -97,37 +98,15 @@ impl Access {
         Self::new(
             state,
             Keeper::default(),
+            Environment::default(),
             broker.clone(),
             LimitConfig::default(),
         )
     }
-
-    /// Applies settings that were read anew: access and limits. The rest holds from the next start.
-    pub(crate) fn adopt(&self, loaded: &Loaded) -> Result<(), String> {
-        let auth = loaded.settings.auth.to_string();
-        let (document, warnings) = AuthDocument::parse(&auth).map_err(|error| error.to_string())?;
-        warnings
-            .iter()
-            .for_each(|warning| tracing::warn!("{warning}"));
-        let applied = self.state().adopt_settings(document);
-        self.keeper().adopt(object(&loaded.text));
-        self.set_limits(LimitConfig::from_settings(&loaded.settings.limits));
-        if self.keeper().has_store() && !applied.rows.is_empty() {
-            let auth = self.state().document().to_settings(true);
-            self.keeper()
-                .persist(&applied.rows, auth)
-                .map_err(|error| error.to_string())?;
-        }
-        let changed = applied.changes.len();
-        self.on_changed(&applied.changes);
-        self.wake.notify_one();
-        tracing::info!(changed, "applied the settings file");
-        Ok(())
-    }
 }
 
 /// Says where the admin's token is, never what it is.
-fn announce(token: &AdminToken) {
+pub(super) fn announce(token: &AdminToken) {
     match token {
         AdminToken::Settled => {}
         AdminToken::FromEnvironment(name) => {
@@ -153,7 +132,7 @@ fn journal_path(settings: &Path) -> std::path::PathBuf {
 }
 
 /// The object in a text that was checked before; an empty one otherwise.
-fn object(text: &str) -> Object {
+pub(super) fn object(text: &str) -> Object {
     Value::parse(text)
         .ok()
         .and_then(|value| value.as_object().cloned())
