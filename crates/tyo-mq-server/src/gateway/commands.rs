@@ -10,20 +10,19 @@ use tyo_mq_core::engine::{
     Command, Lifetime, Publish, Reach, RegisterConsumer, RegisterProducer, ReplyToken, RetryPolicy,
     SubscriptionSpec, Unsubscribe,
 };
-use tyo_mq_core::runtime::{Flushes, Outlet, Session};
+use tyo_mq_core::runtime::{Flushes, Outlet};
 use tyo_mq_protocol::events::{self, CONSUME_PREFIX, EventKind};
 use tyo_mq_protocol::{
-    Answer, Backoff, Broadcast, ClientEvent, Confirm, ErrorCode, Notice, ParseError, Produce,
+    Answer, Backoff, Broadcast, ClientEvent, Confirm, Notice, ParseError, Produce,
     ProduceChunk, Status, Ttl, encode_envelope, parse_event, parse_produce,
 };
 use tyo_mq_transport::{Connection, Frame, Refused, SendKind};
 
 use super::Shared;
 use super::encode::{
-    ack_frame, acked_frames, confirm_frame, notice_frame, pong_frame, received_frame,
+    acked_frames, confirm_frame, notice_frame, pong_frame, received_frame,
 };
 use super::socket::MainSocket;
-use crate::access::Standing;
 use crate::now_ms;
 
 /// An event as it came.
@@ -34,10 +33,10 @@ pub(super) struct Event<'a> {
 }
 
 /// Where answers go and commands are carried out.
-struct Desk<'a> {
-    gateway: &'a Shared,
+pub(super) struct Desk<'a> {
+    pub(super) gateway: &'a Shared,
     conn: &'a Connection,
-    main: &'a mut MainSocket,
+    pub(super) main: &'a mut MainSocket,
     flushes: &'a mut Flushes,
 }
 
@@ -167,92 +166,6 @@ impl Desk<'_> {
         }
     }
 
-    /// Whether the socket may send this event. If not, it is told; if so, it has a session.
-    fn may(&mut self, event: &str, ack: Option<u64>) -> bool {
-        let MainSocket { handle, rights, .. } = &mut *self.main;
-        match self.gateway.access.authorize(handle, event, rights) {
-            Ok(Standing::Known) => {}
-            Ok(Standing::Looked) => self.take_place(),
-            Err(refusal) => {
-                handle.send_event(events::AUTH_FAIL, &refusal.to_auth_fail());
-                if let Some(ack) = ack {
-                    let answer = refusal.to_answer();
-                    self.send(&ack_frame(ack, |out| {
-                        out.extend_from_slice(answer.as_bytes())
-                    }));
-                }
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Opens the session in the realm where the socket is; one in another realm ends.
-    fn take_place(&mut self) {
-        let Some(place) = self.gateway.access.place(&self.main.handle) else {
-            return;
-        };
-        let here = |session: &Session| session.realm() == place.realm;
-        if !self.main.session.as_ref().is_some_and(here) {
-            self.main.session = None;
-            let (id, outlet) = (&self.main.handle.id, self.main.outlet.clone());
-            self.main.session = Some(self.gateway.broker.open(&place.realm, id, outlet));
-        }
-    }
-
-    /// Whether the socket stays within its rates and quotas. If not, it is told at most once a second.
-    fn is_within_limits(
-        &mut self,
-        event: &ClientEvent<'_>,
-        attachments: &[Bytes],
-        ack: Option<u64>,
-    ) -> bool {
-        let Some(config) = self.gateway.access.limits() else {
-            return true;
-        };
-        let Some(realm) = self.main.session.as_ref().map(Session::realm) else {
-            return true;
-        };
-        let usage = || self.gateway.broker.usage_of(realm);
-        let limits = &mut self.main.limits;
-        let now_ms = self.gateway.elapsed_ms();
-        let checked = match event {
-            ClientEvent::Produce(produce) => {
-                let content = produce.message.as_deref().map_or(0, str::len);
-                let binary: usize = attachments.iter().map(Bytes::len).sum();
-                limits.message(&config, realm, content + binary, now_ms)
-            }
-            ClientEvent::ProduceChunk(chunk) => {
-                limits.message(&config, realm, chunk.data.len(), now_ms)
-            }
-            ClientEvent::Producer(_) | ClientEvent::Consumer(_) => {
-                let usage = usage();
-                limits.registration(&config, realm, usage.producers + usage.consumers)
-            }
-            ClientEvent::Subscribe(_) => limits.subscription(&config, realm, usage().subscriptions),
-            _ => Ok(()),
-        };
-        let Err(over) = checked else { return true };
-        if limits.tell(now_ms) {
-            let (reason, retry_after_secs) = (over.reason, over.retry_after_secs);
-            self.send(&notice_frame(&Notice::RateLimited {
-                reason,
-                retry_after_secs,
-            }));
-        }
-        if let Some(ack) = ack {
-            let message = &format!("over the limit {}", over.reason);
-            self.send(&confirm_frame(
-                ack,
-                &Confirm::Refused {
-                    code: Status::RateLimited,
-                    message,
-                },
-            ));
-        }
-        false
-    }
-
     fn publish(&mut self, produce: &Produce<'_>, ack: Option<u64>, attachments: Vec<Bytes>) {
         if self.main.rights.needs_encryption && produce.enc.is_none() {
             return self.refuse_plain(ack);
@@ -278,17 +191,6 @@ impl Desk<'_> {
             reach,
         };
         self.submit(Command::Publish(publish), ack);
-    }
-
-    /// The realm takes encrypted messages only.
-    fn refuse_plain(&self, ack: Option<u64>) {
-        let message = "this realm takes end-to-end encrypted messages only";
-        let code = ErrorCode::EncryptionRequired;
-        self.send(&notice_frame(&Notice::Error { code, message }));
-        if let Some(ack) = ack {
-            let code = Status::Forbidden;
-            self.send(&confirm_frame(ack, &Confirm::Refused { code, message }));
-        }
     }
 
     /// The last missing piece publishes; the ack of any other only says that it arrived.
@@ -362,7 +264,7 @@ impl Desk<'_> {
         }
     }
 
-    fn send(&self, frame: &Frame) {
+    pub(super) fn send(&self, frame: &Frame) {
         // Too slow or gone: the connection ends by itself.
         let _ = self.conn.send(frame, SendKind::Keep);
     }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod encode;
+mod gate;
 mod outlet;
 mod socket;
 mod watch;
