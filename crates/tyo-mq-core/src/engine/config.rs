@@ -114,6 +114,9 @@ pub(crate) const BURST_BYTES: usize = 256 * 1024;
 /// Wait before a failed read of a queue is tried again.
 pub(crate) const FETCH_RETRY_MS: u64 = 1_000;
 
+/// Wait before a message is delivered again whose acknowledgement the store refused; its queue waits with it.
+pub(crate) const REFUSED_ACK_MS: u64 = 1_000;
+
 /// What waits for a consumer that came back comes after this time if it does not subscribe again.
 pub(crate) const RESUME_MS: u64 = 5_000;
 

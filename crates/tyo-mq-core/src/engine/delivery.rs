@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::config::Config;
+use super::config::{Config, REFUSED_ACK_MS};
 use super::input::ReplyToken;
 use super::output::{AckError, Output, Reply};
-use super::queue::{Entry, InFlight, Queue};
+use super::queue::{Entry, InFlight, Queue, UNDELIVERED};
 use super::realm::{Context, Purpose, QueueRef, Realm};
 use super::settle::Departure;
 use crate::message::{MessageId, Receipt, SessionId};
@@ -50,15 +50,16 @@ impl Realm {
             attempt: entry.attempts,
         };
         self.emit(ctx, sub, entry.message.clone(), Some(receipt));
-        let order = self.next_order;
-        self.next_order += 1;
+        if entry.order == UNDELIVERED {
+            entry.order = self.next_order;
+            self.next_order += 1;
+        }
         let in_flight = InFlight {
             entry,
             sub,
             session,
             due_ms,
             retrying: false,
-            order,
         };
         self.track(ctx, queue, in_flight);
         Some(session)
@@ -202,7 +203,8 @@ impl Realm {
         (in_flight.entry, blocked)
     }
 
-    /// The store forgot an acknowledged message, or could not: then it is delivered again, before all others.
+    /// The store forgot an acknowledged message, or could not: then it is delivered again, before all others, but not at
+    /// once, for a store that is full or away stays so for a while.
     pub(crate) fn on_ack_stored(
         &mut self,
         ctx: &mut Context<'_>,
@@ -235,9 +237,23 @@ impl Realm {
         if queue.drainers.is_empty() {
             queue.rescan();
         } else {
-            queue.push_back_in(entry);
-            self.pump(ctx, index);
+            self.hold_back(ctx, index, entry);
         }
+    }
+
+    /// A message that was acknowledged in vain waits at the front of its queue.
+    fn hold_back(&mut self, ctx: &mut Context<'_>, index: usize, mut entry: Entry) {
+        let queue = &mut self.queues[index];
+        // Its consumer is done with it: it is never given up for that.
+        let retries = queue.drainers.iter().map(|sub| &self.subs[*sub].spec.retry);
+        let most = retries.map(|retry| retry.attempts() - 1).min();
+        entry.attempts = entry.attempts.min(most.unwrap_or(u32::MAX));
+        queue.push_back_in(entry);
+        if queue.paused_until_ms <= ctx.now.mono_ms {
+            queue.paused_until_ms = ctx.now.mono_ms + REFUSED_ACK_MS;
+        }
+        let until_ms = queue.paused_until_ms;
+        self.arm(ctx, index, until_ms);
     }
 
     /// A row was stored, or not: a delivery under way then lives in memory alone.
@@ -283,7 +299,7 @@ impl Realm {
         }
         queue.timer_at = None;
         let due = |(slot, it): (usize, &InFlight)| {
-            (it.due_ms <= now_ms).then_some((it.due_ms, it.order, slot))
+            (it.due_ms <= now_ms).then_some((it.due_ms, it.entry.order, slot))
         };
         let mut slots: Vec<(u64, u64, usize)> = queue.in_flight.iter().filter_map(due).collect();
         slots.sort_unstable();
@@ -319,8 +335,10 @@ impl Realm {
             .as_ref()
             .map(|backlog| backlog.not_before_ms)
             .filter(|at_ms| *at_ms > now_ms);
+        let paused = (queue.paused_until_ms > now_ms).then_some(queue.paused_until_ms);
         let resume_at = self.next_resume(index);
-        if let Some(at_ms) = next.into_iter().chain(read_at).chain(resume_at).min() {
+        let times = next.into_iter().chain(read_at).chain(paused);
+        if let Some(at_ms) = times.chain(resume_at).min() {
             self.arm(ctx, index, at_ms);
         }
     }

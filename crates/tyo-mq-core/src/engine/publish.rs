@@ -299,6 +299,7 @@ impl Realm {
             attempts: 0,
             stored: keep,
             row: 0,
+            order: super::queue::UNDELIVERED,
         };
         let direct = idle && self.has_room(sub);
         if keep && !direct && super::delivery::is_expired(&entry, ctx.now.wall_ms) {

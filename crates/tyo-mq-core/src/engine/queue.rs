@@ -48,6 +48,8 @@ pub(crate) struct Queue {
     pub(crate) settled: HashSet<u64>,
     /// The store may hold rows that are not counted.
     pub(crate) doubtful: bool,
+    /// The store refused an acknowledgement: nothing is delivered before this moment.
+    pub(crate) paused_until_ms: u64,
 }
 
 /// A message in memory.
@@ -61,7 +63,12 @@ pub(crate) struct Entry {
     pub(crate) stored: bool,
     /// Number of its row in the realm; 0 if it was read from the store.
     pub(crate) row: u64,
+    /// Order of its first delivery, [`UNDELIVERED`] before.
+    pub(crate) order: u64,
 }
+
+/// Behind all that was delivered already.
+pub(crate) const UNDELIVERED: u64 = u64::MAX;
 
 /// A delivery that waits for its acknowledgement, or for its retry.
 #[derive(Debug)]
@@ -72,8 +79,6 @@ pub(crate) struct InFlight {
     pub(crate) due_ms: u64,
     /// Waiting for the next attempt instead of an acknowledgement.
     pub(crate) retrying: bool,
-    /// Order of delivery.
-    pub(crate) order: u64,
 }
 
 /// Stored messages that are not in memory.
@@ -111,11 +116,12 @@ impl Queue {
         Some(entry)
     }
 
-    /// Makes a message that was in hand the next to deliver.
+    /// Makes a message that was in hand the next to deliver, behind those that were in hand before it.
     pub(crate) fn push_back_in(&mut self, entry: Entry) {
         self.pass(&entry.id);
         self.ready_bytes += entry.message.size();
-        self.ready.push_front(entry);
+        let place = self.ready.partition_point(|it| it.order < entry.order);
+        self.ready.insert(place, entry);
     }
 
     /// Notes that a message is no longer to be taken from a page that is being read.
@@ -135,7 +141,18 @@ impl Queue {
         if let Some(entry) = in_flight.find(|entry| entry.id == *id) {
             (entry.stored, entry.row) = (true, 0);
         }
-        self.ready.retain(|entry| entry.id != *id);
+        self.keep_ready(|entry| entry.id != *id);
+    }
+
+    /// More is stored than was known: what is in memory of the store is forgotten, to read all of it in order.
+    pub(crate) fn add_rows(&mut self, rows: u64) {
+        self.stored += rows;
+        self.keep_ready(|entry| !entry.stored);
+        self.backlog = Some(Backlog::default());
+    }
+
+    fn keep_ready(&mut self, which: impl Fn(&Entry) -> bool) {
+        self.ready.retain(which);
         self.ready_bytes = self.ready.iter().map(|entry| entry.message.size()).sum();
     }
 
@@ -188,6 +205,7 @@ impl Realm {
             answered: 0,
             settled: HashSet::new(),
             doubtful: false,
+            paused_until_ms: 0,
         });
         self.queue_names
             .entry(key.clone())
@@ -240,6 +258,9 @@ impl Realm {
             };
             if queue.is_idle() {
                 break;
+            }
+            if queue.paused_until_ms > ctx.now.mono_ms {
+                return;
             }
             let drainers = queue.drainers.len();
             let turns = (0..drainers).map(|step| (queue.turn + step) % drainers);
@@ -442,6 +463,7 @@ impl From<StoredMessage> for Entry {
             attempts: stored.attempts,
             stored: true,
             row: 0,
+            order: UNDELIVERED,
         }
     }
 }

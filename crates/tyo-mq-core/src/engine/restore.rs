@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 
 use super::Engine;
 use super::clock::Now;
+use super::config::RESUME_MS;
 use super::delivery::is_expired;
 use super::input::{RealmPolicy, ReplyToken};
 use super::output::Output;
@@ -13,7 +14,8 @@ use crate::message::{MessageId, SessionId};
 use crate::store::{DurableSubscription, QueueKey, Snapshot, StoreOp, StoreReply, StoreResult};
 
 impl Engine {
-    /// Takes up what the store held: durable subscriptions, and queues with messages.
+    /// Takes up what the store held: durable subscriptions, and queues with messages. It may come while we run, from a store
+    /// that was away: none of those messages is known then, and what we know of a subscription is newer.
     pub(crate) fn restore(&mut self, now: Now, snapshot: Snapshot, out: &mut Vec<Output>) {
         for subscription in snapshot.subscriptions {
             let index = self.realm_entry(&subscription.queue.realm);
@@ -22,7 +24,8 @@ impl Engine {
         }
         for (key, count) in snapshot.queues {
             let index = self.realm_entry(&key.realm);
-            self.realms[index].restore_queue(&key, count);
+            let (realm, mut ctx) = self.split(index, now, out);
+            realm.restore_queue(&mut ctx, &key, count);
         }
     }
 
@@ -57,12 +60,15 @@ impl Realm {
             Some(&index) => index,
             None => {
                 let id = subscription.queue.consumer.clone();
-                let index = self.insert_consumer(subscription.consumer_name, id);
+                let index = self.insert_consumer(subscription.consumer_name.clone(), id);
                 self.consumers[index].offline_since_ms = ctx.now.mono_ms;
                 self.consumers[index].away_before_ms = u64::MAX;
                 index
             }
         };
+        if let Some(known) = self.subscription_of(consumer, &subscription.queue.key) {
+            return self.forget_older(ctx, known, subscription);
+        }
         // An age that the clocks cannot tell is taken as none: nothing is forgotten too early.
         let since_ms = subscription.offline_since_ms;
         let away_ms = since_ms.map_or(0, |since| ctx.now.wall_ms.saturating_sub(since));
@@ -74,18 +80,33 @@ impl Realm {
             subscription.queue.consumer,
             subscription.spec,
         );
-        self.queue_of(sub);
-        if since_ms.is_none() {
+        let online = self.consumers[consumer].session.is_some();
+        let resume_at_ms = online.then(|| ctx.now.mono_ms.saturating_add(RESUME_MS));
+        self.subs[sub].resume_at_ms = resume_at_ms;
+        let queue = self.queue_of(sub);
+        if let Some(at_ms) = resume_at_ms {
+            self.arm(ctx, queue, at_ms);
+        }
+        if since_ms.is_none() != online {
             self.save_subscription(ctx, sub);
         }
     }
 
-    fn restore_queue(&mut self, key: &QueueKey, count: u64) {
+    /// A newer subscription has the place of one that the store holds.
+    fn forget_older(&mut self, ctx: &mut Context<'_>, newer: usize, older: DurableSubscription) {
+        let sub = &self.subs[newer];
+        if !sub.spec.durable || sub.consumer_id != older.queue.consumer {
+            let QueueKey { key, consumer, .. } = older.queue;
+            self.forget_subscription(ctx, (key, consumer, older.consumer_name));
+        }
+    }
+
+    fn restore_queue(&mut self, ctx: &mut Context<'_>, key: &QueueKey, count: u64) {
         let index = self.queue_named(&key.key, &key.consumer);
-        let queue = &mut self.queues[index];
-        queue.stored += count;
-        queue.backlog = Some(Backlog::default());
+        self.queues[index].add_rows(count);
         self.stored += count;
+        self.attach_waiting(key);
+        self.pump(ctx, index);
     }
 
     /// Ends the realm: nothing of it is left but sessions that are told to go.

@@ -109,7 +109,7 @@ impl Realm {
         }
     }
 
-    fn subscription_of(&self, consumer: usize, key: &str) -> Option<usize> {
+    pub(crate) fn subscription_of(&self, consumer: usize, key: &str) -> Option<usize> {
         let subs = self.consumers[consumer].subs.iter().copied();
         subs.into_iter().find(|sub| *self.subs[*sub].key == *key)
     }

@@ -202,7 +202,7 @@ impl Realm {
             .into_iter()
             .map(|slot| queue.in_flight.remove(slot))
             .collect();
-        taken.sort_unstable_by_key(|in_flight| in_flight.order);
+        taken.sort_unstable_by_key(|in_flight| in_flight.entry.order);
         for in_flight in &taken {
             self.tracked.remove(&in_flight.entry.id);
             if let Some(sub) = self.subs.get_mut(in_flight.sub) {

@@ -11,10 +11,117 @@ fn a_failed_removal_delivers_again_and_counts_right() {
         P> pub P k 1
         c< p-k 1 m1 #1
         fail remove
+        since
         c> ack m1
         c< not acked m1: store unavailable: by the test
-        c< p-k 1 m1 #2
+        tick 1500
+        @1000 c< p-k 1 m1 #2
         mend
+        c> ack m1
+        c< acked m1
+        usage
+        < realms=1 sessions=2 producers=1 consumers=1 subscriptions=1 queues=1",
+    );
+}
+
+#[test]
+fn refused_acknowledgements_deliver_again_once_a_second_in_order_and_before_all_others() {
+    check_deliveries(
+        "c> open
+        c> sub P k durable ack prefetch=3
+        P> open
+        P> pub P k 1
+        c< p-k 1 m1 #1
+        P> pub P k 2
+        c< p-k 2 m2 #1
+        P> pub P k 3
+        c< p-k 3 m3 #1
+        fail remove
+        since
+        hold
+        c> ack m2
+        c> ack m1
+        flush
+        c< not acked m2: store unavailable: by the test
+        c< not acked m1: store unavailable: by the test
+        release
+        tick 400
+        c> ack m3
+        c< not acked m3: store unavailable: by the test
+        P> pub P k 4
+        tick 599
+        tick 1
+        @1000 c< p-k 1 m1 #2
+        @1000 c< p-k 2 m2 #2
+        @1000 c< p-k 3 m3 #2
+        c> ack m2
+        c< not acked m2: store unavailable: by the test
+        tick 999
+        mend
+        tick 1
+        @2000 c< p-k 2 m2 #3
+        c> ack m1
+        c< p-k 4 m4 #1
+        c< acked m1
+        c> ack m2
+        c< acked m2
+        c> ack m3
+        c< acked m3
+        c> ack m4
+        c< acked m4
+        usage
+        < realms=1 sessions=2 producers=1 consumers=1 subscriptions=1 queues=1",
+    );
+}
+
+#[test]
+fn a_message_that_was_acknowledged_in_vain_is_not_given_up_for_that() {
+    check_deliveries(
+        "c> open
+        c> sub P k durable ack max=2 timeout=100 delay=10
+        P> open
+        P> pub P k 1
+        c< p-k 1 m1 #1
+        fail remove
+        since
+        c> ack m1
+        c< not acked m1: store unavailable: by the test
+        tick 1000
+        @1000 c< p-k 1 m1 #2
+        c> ack m1
+        c< not acked m1: store unavailable: by the test
+        tick 1000
+        @2000 c< p-k 1 m1 #2
+        c> ack m1
+        c< not acked m1: store unavailable: by the test
+        mend
+        tick 1050
+        @3000 c< p-k 1 m1 #2
+        c> ack m1
+        c< acked m1
+        letters",
+    );
+}
+
+#[test]
+fn what_waits_for_the_pause_goes_back_to_the_store_with_its_consumer() {
+    check_deliveries(
+        "c> open
+        c> sub P k durable ack
+        P> open
+        P> pub P k 1
+        c< p-k 1 m1 #1
+        fail remove
+        c> ack m1
+        c< not acked m1: store unavailable: by the test
+        c> close
+        mend
+        since
+        c> open
+        tick 100
+        c> sub P k durable ack
+        tick 2000
+        @1000 c< p-k 1 m1 #2
         c> ack m1
         c< acked m1
         usage

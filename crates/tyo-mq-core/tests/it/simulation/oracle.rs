@@ -43,6 +43,8 @@ struct Copy {
     acked: bool,
     /// Some reason for another delivery is there.
     excused: bool,
+    /// It was acknowledged in vain: no attempt is spent on that.
+    refused: bool,
     /// What the store knows of attempts may be less.
     attempts_lost: bool,
     /// Its row is in the store.
@@ -243,6 +245,7 @@ impl Oracle {
             last: None,
             acked: false,
             excused: true,
+            refused: false,
             attempts_lost: false,
             kept: false,
             stored: false,
@@ -361,7 +364,7 @@ impl Oracle {
             let twice = std::mem::replace(&mut copy.acked, !copy.requeued);
             return ensure(!twice, || format!("{id} was acknowledged twice"));
         }
-        copy.excused = true;
+        (copy.excused, copy.refused) = (true, true);
         copy.departed = false;
         Ok(())
     }
@@ -389,10 +392,10 @@ impl Copy {
         ensure(attempt <= self.policy.max_attempts, || {
             format!("attempt {attempt} is one too many: {self:?}")
         })?;
-        ensure(
-            attempt == self.attempts + 1 || (self.attempts_lost && attempt > 0),
-            || format!("attempt {attempt} does not follow: {self:?}"),
-        )?;
+        let follows = attempt == self.attempts + 1 || (self.refused && attempt == self.attempts);
+        ensure(follows || (self.attempts_lost && attempt > 0), || {
+            format!("attempt {attempt} does not follow: {self:?}")
+        })?;
         let waited = self.last.as_ref().is_none_or(|last| {
             let wait_ms = self.ack_timeout_ms + self.policy.delay_after(self.attempts);
             now.mono_ms >= last.at_ms + wait_ms
@@ -401,7 +404,7 @@ impl Copy {
             format!("delivered again too early: {self:?}")
         })?;
         self.attempts = attempt;
-        self.excused = false;
+        (self.excused, self.refused) = (false, false);
         self.attempts_lost = false;
         Ok(())
     }
