@@ -3,6 +3,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { START_MS, within } from './limits.mjs';
 import { Child, freePort, listening } from './process.mjs';
 
 const SETTINGS = { http_api: { enabled: true }, storage: 'memory' };
@@ -24,6 +25,7 @@ export class Broker {
         const args = ['--settings', join(this.dir, 'settings.json'), '--host', '127.0.0.1', '--port', String(this.port)];
         this.child = new Child(this.program, args, { cwd: this.dir, env: this.options.env, verbose: this.options.verbose });
         await listening(this.child, this.port, 'the broker');
+        await within(fetch(this.url), START_MS, 'an answer of the broker');     // the port is open a moment before it is served
     }
 
     get url() {

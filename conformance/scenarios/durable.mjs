@@ -13,7 +13,7 @@ export const durable = [
     { name: 'durable-payloads', needs: ['raw'], run: replayedPayloads },
     { name: 'durable-order', needs: ['raw'], run: backlogInOrder },
     { name: 'durable-topic', needs: ['subscribe'], run: replayedTopic },
-    { name: 'durable-restart', needs: ['raw'], run: restarted },
+    { name: 'durable-restart', needs: ['raw', 'goodbye'], run: restarted },
     { name: 'plain-not-replayed', needs: ['subscribe'], run: plainIsNotReplayed },
     { name: 'guaranteed', needs: ['subscribe'], run: guaranteed },
     { name: 'ttl', needs: ['raw'], run: ttl },
