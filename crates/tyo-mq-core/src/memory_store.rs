@@ -1,5 +1,7 @@
 //! The store in memory: constant time for each operation, bounded, gone with the process.
 
+mod realms;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -216,6 +218,7 @@ impl State {
                 consumer_name,
             } => _ = self.subscriptions.remove(&(queue, consumer_name)),
             StoreOp::PurgeRealm { realm } => self.purge_realm(&realm),
+            StoreOp::RenameRealm { from, to } => self.rename_realm(&from, &to),
             StoreOp::Enqueue(_)
             | StoreOp::Fetch { .. }
             | StoreOp::PurgeExpired { .. }
@@ -359,84 +362,6 @@ impl State {
         // It only changes its place: no limit can refuse it.
         self.append(stored);
         Some(key)
-    }
-
-    fn purge_expired(
-        &mut self,
-        realm: &str,
-        now_ms: u64,
-        to_dead_letters: bool,
-    ) -> Vec<(QueueKey, u64)> {
-        let mut keys: Vec<Arc<QueueKey>> = self
-            .queues
-            .keys()
-            .filter(|key| *key.realm == *realm)
-            .cloned()
-            .collect();
-        keys.sort_unstable();
-        let mut purged = Vec::new();
-        for key in keys {
-            let slots = self
-                .queues
-                .get(&key)
-                .map(|rows| &rows.slots)
-                .into_iter()
-                .flatten();
-            let over =
-                |stored: &&StoredMessage| stored.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
-            let ids: Vec<MessageId> = slots
-                .filter_map(|slot| slot.stored.as_ref())
-                .filter(over)
-                .map(|stored| stored.id.clone())
-                .collect();
-            for id in &ids {
-                let taken = self.take(id);
-                if let Some(stored) = taken.filter(|_| to_dead_letters) {
-                    self.bury(DeadLetter {
-                        stored,
-                        reason: "expired".to_owned(),
-                        dead_lettered_at_ms: now_ms,
-                    });
-                }
-            }
-            if !ids.is_empty() {
-                purged.push(((*key).clone(), ids.len() as u64));
-            }
-        }
-        purged
-    }
-
-    fn purge_realm(&mut self, realm: &str) {
-        let keys: Vec<Arc<QueueKey>> = self
-            .queues
-            .keys()
-            .filter(|key| *key.realm == *realm)
-            .cloned()
-            .collect();
-        for stored in keys
-            .iter()
-            .filter_map(|key| self.queues.remove(key))
-            .flat_map(|rows| rows.slots)
-        {
-            if let Some(stored) = stored.stored {
-                self.places.remove(&stored.id);
-                self.bytes -= stored.message.size();
-            }
-        }
-        let of_realm = |letter: &DeadLetter| *letter.stored.queue.realm == *realm;
-        let numbers: Vec<u64> = self
-            .letters
-            .iter()
-            .filter(|(_, it)| of_realm(it))
-            .map(|(number, _)| *number)
-            .collect();
-        for letter in numbers {
-            if let Some(letter) = self.remove_letter(letter) {
-                self.letter_numbers.remove(&letter.stored.id);
-            }
-        }
-        self.subscriptions
-            .retain(|(queue, _), _| *queue.realm != *realm);
     }
 
     fn dead_letters(

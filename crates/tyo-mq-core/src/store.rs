@@ -139,6 +139,46 @@ pub enum StoreOp {
         /// Which realm.
         realm: Arc<str>,
     },
+    /// Put everything of a realm under another name, in one step, with ids and positions as they are. What is under
+    /// that name already stays there.
+    RenameRealm {
+        /// The old name.
+        from: Arc<str>,
+        /// The new name.
+        to: Arc<str>,
+    },
+}
+
+impl StoreOp {
+    /// Makes an operation on one realm one on another.
+    pub fn move_realm(&mut self, from: &str, to: &Arc<str>) {
+        let rename = |realm: &mut Arc<str>| {
+            if **realm == *from {
+                *realm = to.clone();
+            }
+        };
+        let move_queue = |queue: &mut Arc<QueueKey>| {
+            if *queue.realm == *from {
+                rename(&mut Arc::make_mut(queue).realm);
+            }
+        };
+        match self {
+            Self::Enqueue(stored) => move_queue(&mut stored.queue),
+            Self::DeadLetter(letter) => move_queue(&mut letter.stored.queue),
+            Self::Remove { queue, .. }
+            | Self::SetAttempts { queue, .. }
+            | Self::Fetch { queue, .. } => move_queue(queue),
+            Self::PutSubscription(subscription) => rename(&mut subscription.queue.realm),
+            Self::RemoveSubscription { queue, .. } => rename(&mut queue.realm),
+            Self::PurgeExpired { realm, .. }
+            | Self::Requeue { realm, .. }
+            | Self::PurgeRealm { realm } => rename(realm),
+            Self::RenameRealm { from, to } => {
+                rename(from);
+                rename(to);
+            }
+        }
+    }
 }
 
 /// What an operation gives back.

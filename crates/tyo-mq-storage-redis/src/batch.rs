@@ -91,7 +91,8 @@ impl<'a> Batch<'a> {
             StoreOp::Fetch { .. }
             | StoreOp::PurgeExpired { .. }
             | StoreOp::Requeue { .. }
-            | StoreOp::PurgeRealm { .. } => return Some(op),
+            | StoreOp::PurgeRealm { .. }
+            | StoreOp::RenameRealm { .. } => return Some(op),
         }
         None
     }

@@ -12,6 +12,7 @@ mod keys;
 mod letters;
 mod load;
 mod queue;
+mod rename;
 mod script;
 
 use std::sync::Arc;
@@ -144,6 +145,9 @@ impl RedisStore {
                 requeued.map(StoreReply::Requeued)
             }
             StoreOp::PurgeRealm { realm } => queue::purge_realm(self, &realm)
+                .await
+                .map(|()| StoreReply::Done),
+            StoreOp::RenameRealm { from, to } => rename::rename_realm(self, &from, &to)
                 .await
                 .map(|()| StoreReply::Done),
             StoreOp::Enqueue(_)

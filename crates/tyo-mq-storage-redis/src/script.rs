@@ -25,6 +25,7 @@ script!(LETTERS, "lua/letters.lua");
 script!(EXPIRED, "lua/expired.lua");
 script!(ADOPT, "lua/adopt.lua");
 script!(PURGE, "lua/purge.lua");
+script!(RENAME, "lua/rename.lua");
 
 impl Script {
     fn new(text: &'static str) -> Self {

@@ -129,6 +129,7 @@ fn apply_plain(conn: &Connection, op: &StoreOp) -> rusqlite::Result<()> {
             consumer_name,
         } => remove_subscription(conn, queue, consumer_name),
         StoreOp::PurgeRealm { realm } => purge_realm(conn, realm),
+        StoreOp::RenameRealm { from, to } => rename_realm(conn, from, to),
         // Pages are read elsewhere, and the others come with more.
         StoreOp::Fetch { .. }
         | StoreOp::Enqueue(_)
@@ -337,6 +338,16 @@ fn purge_realm(conn: &Connection, realm: &str) -> rusqlite::Result<()> {
     for table in ["messages", "dlq", "durable_subscriptions"] {
         conn.prepare_cached(&format!("DELETE FROM {table} WHERE realm = ?1"))?
             .execute([realm])?;
+    }
+    Ok(())
+}
+
+fn rename_realm(conn: &Connection, from: &str, to: &str) -> rusqlite::Result<()> {
+    for table in ["messages", "dlq", "durable_subscriptions"] {
+        conn.prepare_cached(&format!(
+            "UPDATE OR REPLACE {table} SET realm = ?2 WHERE realm = ?1"
+        ))?
+        .execute([from, to])?;
     }
     Ok(())
 }

@@ -327,9 +327,10 @@ fn spared(jobs: &[WriteJob]) -> Vec<bool> {
                 }
             }
             // These look at rows, which then must be there.
-            StoreOp::PurgeExpired { .. } | StoreOp::PurgeRealm { .. } | StoreOp::Requeue { .. } => {
-                enqueued.clear()
-            }
+            StoreOp::PurgeExpired { .. }
+            | StoreOp::PurgeRealm { .. }
+            | StoreOp::RenameRealm { .. }
+            | StoreOp::Requeue { .. } => enqueued.clear(),
             StoreOp::SetAttempts { .. }
             | StoreOp::Fetch { .. }
             | StoreOp::PutSubscription(_)

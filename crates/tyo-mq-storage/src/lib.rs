@@ -20,4 +20,4 @@ pub use json_row::{decode_json_letter, decode_json_row, encode_json_letter, enco
 pub use record::{EncodedMessage, MessageRow, RowReader};
 pub use spec::{decode_spec, encode_spec};
 pub use timestamp::parse_iso8601;
-pub use tyo_mq_protocol::write_iso8601;
+pub use tyo_mq_protocol::{write_iso8601, write_json_string};

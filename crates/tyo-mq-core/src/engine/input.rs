@@ -71,6 +71,15 @@ pub enum Input<'a> {
         /// Which realm.
         realm: &'a str,
     },
+    /// A realm gets another name, with everything in it. Answer: [`Output::Renamed`](super::Output::Renamed).
+    RenameRealm {
+        /// Its name.
+        from: &'a str,
+        /// The name that it gets; nothing may be under it.
+        to: &'a str,
+        /// Given back with the reply.
+        reply: Option<ReplyToken>,
+    },
     /// What a realm allows changed.
     Policy {
         /// Which realm.

@@ -13,6 +13,7 @@ mod publish;
 mod queue;
 mod realm;
 mod registry;
+mod rename;
 mod restore;
 mod route;
 mod settle;
@@ -36,7 +37,7 @@ pub use input::{
 };
 pub use output::{
     AckError, Delivery, Key, LimitReached, Notice, Output, PublishError, Published,
-    RefusedRegistration, Reply,
+    RefusedRegistration, RenameError, Reply,
 };
 
 use clock::{Timer, Timers};
@@ -168,6 +169,9 @@ impl Engine {
                 let (realm, mut ctx) = self.split(index, now, out);
                 realm.purge(&mut ctx);
             }
+            Input::RenameRealm { from, to, reply } => {
+                self.rename_realm(now, (from, to), reply, out)
+            }
             Input::Policy { realm, policy } => {
                 let index = self.realm_entry(realm);
                 self.realms[index].policy = policy;
@@ -294,6 +298,9 @@ impl Engine {
         if !self.realms.contains(index) {
             return;
         }
+        if let Purpose::Rename { token } = purpose {
+            return self.on_renamed(index, token, result, out);
+        }
         let (realm, mut ctx) = self.split(index, now, out);
         match purpose {
             Purpose::Enqueue {
@@ -322,7 +329,7 @@ impl Engine {
             Purpose::Subscription(name) => {
                 realm.on_subscription_stored(&mut ctx, *name, &result);
             }
-            Purpose::Note => {
+            Purpose::Rename { .. } | Purpose::Note => {
                 if result.is_err() {
                     realm.counters.store_failures += 1;
                 }

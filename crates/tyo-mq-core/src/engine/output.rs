@@ -48,6 +48,15 @@ pub enum Output {
         /// Whether there was such a letter.
         result: Result<bool, StoreError>,
     },
+    /// Answer a [`RenameRealm`](super::Input::RenameRealm). It comes when the store has followed; the realm has its new
+    /// name from the moment of the input. If the store fails, the realm has its old name back, and operations that
+    /// were given out in between must reach the store [under that](StoreOp::move_realm).
+    Renamed {
+        /// The caller's token.
+        token: Option<ReplyToken>,
+        /// How it went.
+        result: Result<(), RenameError>,
+    },
     /// End a session: it may not stay in its realm. Input `Closed` follows from outside.
     Disconnect {
         /// Which.
@@ -165,6 +174,27 @@ pub enum RefusedRegistration {
     /// A named limit was hit.
     #[error(transparent)]
     Limit(#[from] LimitReached),
+}
+
+/// Why a realm keeps its name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RenameError {
+    /// Something is under the new name.
+    #[error("there is a realm \"{0}\" already")]
+    Exists(String),
+    /// The name has a meaning of its own.
+    #[error("realm \"{0}\" is always there")]
+    Reserved(String),
+    /// It is being renamed.
+    #[error("realm \"{0}\" is being renamed")]
+    Busy(String),
+    /// A named limit was hit.
+    #[error(transparent)]
+    Limit(#[from] LimitReached),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// A named limit that was hit.

@@ -25,6 +25,8 @@ use crate::store::{QueueKey, StoreOp};
 pub(crate) struct Realm {
     pub(crate) index: usize,
     pub(crate) name: Arc<str>,
+    /// The name that it had, until the store has followed.
+    pub(crate) renamed_from: Option<Arc<str>>,
     pub(crate) policy: RealmPolicy,
     pub(crate) sessions: HashMap<SessionId, Session>,
     pub(crate) producers: Slab<Producer>,
@@ -269,6 +271,8 @@ pub(crate) enum Purpose {
     },
     /// A durable subscription was to be kept or forgotten.
     Subscription(Box<SubscriptionName>),
+    /// The realm was to be put under its new name.
+    Rename { token: Option<ReplyToken> },
     /// Nothing depends on it.
     Note,
 }
@@ -296,6 +300,7 @@ impl Realm {
         Self {
             index,
             name,
+            renamed_from: None,
             policy: RealmPolicy::default(),
             sessions: HashMap::new(),
             producers: Slab::new(),

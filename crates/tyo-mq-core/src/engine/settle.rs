@@ -62,6 +62,17 @@ impl Departure {
         }
     }
 
+    /// The realm may have another name by now.
+    fn move_to(&mut self, realm: &Arc<str>) {
+        let queue = match self {
+            Self::Removed(queue) => queue,
+            Self::Buried(letter) => &mut letter.stored.queue,
+        };
+        if queue.realm != *realm {
+            Arc::make_mut(queue).realm = realm.clone();
+        }
+    }
+
     fn op(&self, id: &MessageId) -> StoreOp {
         match self {
             Self::Removed(queue) => StoreOp::Remove {
@@ -169,7 +180,8 @@ impl Realm {
         let departures: Vec<(MessageId, Departure)> = departures
             .map(|(id, departure)| (id.clone(), departure.clone()))
             .collect();
-        for (id, departure) in departures {
+        for (id, mut departure) in departures {
+            departure.move_to(&self.name);
             // It stays listed until it succeeds, so that no page brings it back in between.
             self.depart(ctx, id, departure);
         }

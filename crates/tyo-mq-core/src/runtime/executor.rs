@@ -18,7 +18,7 @@ pub(crate) struct Executor {
 
 #[derive(Default)]
 struct Waiting {
-    ops: Vec<(usize, StoreToken, StoreOp)>,
+    ops: Vec<Waits>,
     bytes: usize,
     closed: bool,
 }
@@ -93,7 +93,7 @@ impl Executor {
         Ok(())
     }
 
-    fn take(&self) -> Vec<(usize, StoreToken, StoreOp)> {
+    fn take(&self) -> Vec<Waits> {
         let mut waiting = self.lock();
         if waiting.ops.len() <= MAX_BATCH {
             waiting.bytes = 0;
@@ -129,13 +129,61 @@ impl Executor {
                 self.wake.notified().await;
                 continue;
             }
+            self.carry_out(batch, &*store, &shards).await;
+        }
+    }
+
+    /// A renaming is carried out apart: if it fails, what follows it goes by the old name, as its shard does then.
+    async fn carry_out(&self, mut batch: Vec<Waits>, store: &dyn Store, shards: &[Arc<Shard>]) {
+        while !batch.is_empty() {
+            let is_rename = |(_, _, op): &Waits| matches!(op, StoreOp::RenameRealm { .. });
+            let next = batch.iter().position(is_rename).unwrap_or(batch.len());
+            let mut rest = batch.split_off(if next == 0 { 1 } else { next });
+            let renaming = batch.first().and_then(renaming_of).filter(|_| next == 0);
             let (origins, ops): (Vec<_>, Vec<_>) = batch
                 .into_iter()
                 .map(|(shard, token, op)| ((shard, token), op))
                 .unzip();
             let results = store.execute(ops).await;
-            report(&shards, origins, results);
+            let failed = !matches!(results.first(), Some(Ok(_)));
+            report(shards, origins, results);
+            if let Some(renaming) = renaming.filter(|_| failed) {
+                let mut waiting = self.lock();
+                let behind = rest.iter_mut().chain(&mut waiting.ops);
+                behind.for_each(|waits| renaming.take_back(waits));
+            }
+            batch = rest;
         }
+    }
+}
+
+/// An operation that waits, with its shard and token.
+type Waits = (usize, StoreToken, StoreOp);
+
+/// What is to be taken back when a renaming fails.
+struct Renaming {
+    shard: usize,
+    from: Arc<str>,
+    to: Arc<str>,
+}
+
+impl Renaming {
+    fn take_back(&self, (shard, _, op): &mut Waits) {
+        // A later attempt, made when this one had failed, stays what it is.
+        if *shard == self.shard && !matches!(op, StoreOp::RenameRealm { .. }) {
+            op.move_realm(&self.to, &self.from);
+        }
+    }
+}
+
+fn renaming_of((shard, _, op): &Waits) -> Option<Renaming> {
+    match op {
+        StoreOp::RenameRealm { from, to } => Some(Renaming {
+            shard: *shard,
+            from: from.clone(),
+            to: to.clone(),
+        }),
+        _ => None,
     }
 }
 

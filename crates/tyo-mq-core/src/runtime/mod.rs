@@ -7,6 +7,7 @@ mod clock;
 mod executor;
 mod local;
 mod outlet;
+mod rename;
 mod shard;
 
 use std::collections::BTreeMap;
@@ -19,9 +20,11 @@ use tokio::task::JoinHandle;
 pub use executor::ExecutorLimits;
 pub use local::{LocalEvent, LocalSession, PublishOptions};
 pub use outlet::{Flushes, Memo, Outlet, Pressure};
+pub use rename::MAX_MOVED_REALMS;
 
 use clock::Clock;
 use executor::Executor;
+use rename::{KnownRealm, Moved};
 use shard::Shard;
 
 use crate::engine::{
@@ -43,6 +46,7 @@ struct Inner {
     executor: Arc<Executor>,
     tasks: std::sync::Mutex<Tasks>,
     hasher: hashbrown::DefaultHashBuilder,
+    moved: Moved,
 }
 
 struct Tasks {
@@ -114,6 +118,7 @@ impl Broker {
                 executor,
                 tasks,
                 hasher,
+                moved: Moved::default(),
             }),
         };
         broker.restore(snapshot);
@@ -141,7 +146,13 @@ impl Broker {
         }
     }
 
+    /// Where a realm is: by its name, unless it was renamed.
     fn shard_index(&self, realm: &str) -> usize {
+        let moved = self.inner.moved.shard_of(realm);
+        moved.unwrap_or_else(|| self.hashed_index(realm))
+    }
+
+    fn hashed_index(&self, realm: &str) -> usize {
         let mut hasher = self.inner.hasher.build_hasher();
         hasher.write(realm.as_bytes());
         (hasher.finish() % self.inner.shards.len() as u64) as usize
@@ -153,13 +164,18 @@ impl Broker {
 
     /// Opens a session in a realm. `socket` is the public id that others see; it should not repeat.
     pub fn open(&self, realm: &str, socket: &str, outlet: Arc<dyn Outlet>) -> Session {
-        let shard = self.shard_index(realm);
+        // No realm moves meanwhile.
+        let moved = self.inner.moved.read();
+        let shard = moved.shard_of(realm);
+        let shard = shard.unwrap_or_else(|| self.hashed_index(realm));
         let id = self.inner.shards[shard].open(realm, socket, outlet);
+        drop(moved);
         Session {
             broker: self.clone(),
             shard,
             id,
-            realm: realm.into(),
+            observes: realm == OBSERVER_REALM,
+            realm: KnownRealm::default(),
         }
     }
 
@@ -178,6 +194,7 @@ impl Broker {
     pub fn purge_realm(&self, realm: &str) {
         let shard = self.shard(realm);
         shard.input(Input::PurgeRealm { realm }, &mut Flushes::new());
+        self.inner.moved.forget(realm);
     }
 
     /// What has been counted.
@@ -305,12 +322,9 @@ impl Broker {
     }
 
     /// Shows a message to the observers in realm `*`, if there are any.
-    fn observe(&self, realm: &str, publish: &Publish<'_>, flushes: &mut Flushes) {
-        let shard = self.shard(OBSERVER_REALM);
-        if shard.observed.load(Ordering::Relaxed)
-            && realm != OBSERVER_REALM
-            && publish.reach == Reach::Subscribers
-        {
+    fn observe(&self, publish: &Publish<'_>, flushes: &mut Flushes) {
+        let shard = &self.inner.shards[self.hashed_index(OBSERVER_REALM)];
+        if shard.observed.load(Ordering::Relaxed) && publish.reach == Reach::Subscribers {
             shard.input(
                 Input::Observed {
                     publish: publish.clone(),
@@ -339,20 +353,28 @@ pub struct Session {
     broker: Broker,
     shard: usize,
     id: SessionId,
-    realm: Box<str>,
+    /// It is in the realm that sees all others; that one keeps its name.
+    observes: bool,
+    realm: KnownRealm,
 }
 
 impl Session {
-    /// The realm it belongs to.
-    pub fn realm(&self) -> &str {
-        &self.realm
+    /// The realm it belongs to, by its present name.
+    pub fn realm(&self) -> Arc<str> {
+        let look = || {
+            let shard = &self.broker.inner.shards[self.shard];
+            shard.read(|engine| engine.realm_of(self.id).cloned())
+        };
+        self.realm.name(&self.broker.inner.moved, look)
     }
 
     /// Carries out a command. What it sends is appended to outbound queues and written when `flushes` is flushed
     /// or dropped.
     pub fn submit(&self, command: Command<'_>, reply: Option<ReplyToken>, flushes: &mut Flushes) {
         if let Command::Publish(publish) = &command {
-            self.broker.observe(&self.realm, publish, flushes);
+            if !self.observes {
+                self.broker.observe(publish, flushes);
+            }
         }
         let subscribes = matches!(command, Command::Subscribe(_) | Command::Unsubscribe(_));
         let shard = &self.broker.inner.shards[self.shard];
@@ -364,7 +386,7 @@ impl Session {
             },
             flushes,
         );
-        if subscribes && &*self.realm == OBSERVER_REALM {
+        if subscribes && self.observes {
             shard.refresh_observed();
         }
     }
@@ -378,7 +400,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.broker.inner.shards[self.shard].close(self.id);
-        if &*self.realm == OBSERVER_REALM {
+        if self.observes {
             self.broker.inner.shards[self.shard].refresh_observed();
         }
     }

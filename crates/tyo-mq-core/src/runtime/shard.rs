@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use super::clock::Clock;
 use super::executor::Executor;
 use super::outlet::{Flushes, Memo, Outlet, Pressure, Sink};
-use crate::engine::{Delivery, Engine, Input, Output, ReplyToken, StoreToken};
+use crate::engine::{Delivery, Engine, Input, Output, RenameError, ReplyToken, StoreToken};
 use crate::message::SessionId;
 use crate::store::{InlineStore, Store, StoreError, StoreResult};
 
@@ -37,6 +37,7 @@ struct Core {
     results: VecDeque<(StoreToken, StoreResult)>,
     paced: Vec<SessionId>,
     requeues: Slab<oneshot::Sender<Result<bool, StoreError>>>,
+    renames: Slab<oneshot::Sender<Result<(), RenameError>>>,
     memo: Memo,
 }
 
@@ -62,6 +63,7 @@ impl Shard {
             results: VecDeque::new(),
             paced: Vec::new(),
             requeues: Slab::new(),
+            renames: Slab::new(),
             memo: Memo::default(),
         };
         Self {
@@ -157,6 +159,19 @@ impl Shard {
         receiver
     }
 
+    pub(crate) fn rename_realm(
+        &self,
+        from: &str,
+        to: &str,
+    ) -> oneshot::Receiver<Result<(), RenameError>> {
+        let (sender, receiver) = oneshot::channel();
+        let mut core = self.lock();
+        let reply = Some(ReplyToken(core.renames.insert(sender) as u64));
+        let input = Input::RenameRealm { from, to, reply };
+        self.run(&mut core, input, &mut Flushes::new());
+        receiver
+    }
+
     pub(crate) fn read<T>(&self, look: impl FnOnce(&Engine) -> T) -> T {
         look(&self.lock().engine)
     }
@@ -208,6 +223,7 @@ impl Shard {
                     self.wake.notify_one();
                 }
                 Output::Requeued { token, result } => core.on_requeued(token, result),
+                Output::Renamed { token, result } => core.on_renamed(token, result),
                 Output::Store { token, op } => match self.store.as_inline() {
                     Some(store) => core
                         .results
@@ -320,6 +336,14 @@ impl Core {
         if self.requeues.contains(slot) {
             // Who asked may have gone.
             let _ = self.requeues.remove(slot).send(result);
+        }
+    }
+
+    fn on_renamed(&mut self, token: Option<ReplyToken>, result: Result<(), RenameError>) {
+        let slot = token.map_or(usize::MAX, |token| token.0 as usize);
+        if self.renames.contains(slot) {
+            // Who asked may have gone.
+            let _ = self.renames.remove(slot).send(result);
         }
     }
 }

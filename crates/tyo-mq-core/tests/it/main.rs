@@ -8,6 +8,7 @@ mod matcher;
 mod memory_store;
 mod model;
 mod presence;
+mod rename;
 mod routing;
 mod simulation;
 mod sweep;

@@ -10,6 +10,7 @@ mod keeper;
 mod open;
 mod questions;
 mod reload;
+mod rename;
 mod requests;
 mod sockets;
 mod validator;

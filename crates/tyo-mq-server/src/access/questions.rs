@@ -41,10 +41,7 @@ impl Access {
                 Some(Err(error)) => Answer::Refused(Refusal::new(500, error.to_string())),
                 Some(Ok(())) => Answer::Value(Value::from(path.display().to_string().as_str())),
             },
-            Question::RenameRealm { .. } => Answer::Refused(Refusal::new(
-                501,
-                "a realm cannot be renamed while the broker runs yet",
-            )),
+            Question::RenameRealm { from, to } => self.rename_realm(&from, &to).await,
             Question::SetPersistence { storage, options } => {
                 self.change_persistence(storage, options)
             }

@@ -77,6 +77,7 @@ impl Desk<'_> {
         let Some(realm) = self.main.session.as_ref().map(Session::realm) else {
             return Ok(());
         };
+        let realm = &*realm;
         let usage = || self.gateway.broker.usage_of(realm);
         let limits = &mut self.main.limits;
         let now_ms = self.gateway.elapsed_ms();

@@ -38,6 +38,8 @@ pub(super) struct MainSocket {
     pub(super) rights: Rights,
     /// Open from the first event that the socket may send.
     pub(super) session: Option<Session>,
+    /// The realm that the socket was seen in last.
+    pub(super) place: Option<String>,
     pub(super) outlet: Arc<SocketOutlet>,
     pub(super) chunks: ChunkAssembler,
     pub(super) limits: SocketLimits,
@@ -143,6 +145,7 @@ impl ClientConnection {
             handle: access.join(handle),
             rights: Rights::default(),
             session: None,
+            place: None,
             outlet: Arc::new(outlet),
             chunks,
             limits: SocketLimits::default(),

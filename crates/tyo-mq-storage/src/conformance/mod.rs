@@ -53,6 +53,7 @@ where
     realms::expiry(&Subject(fresh().await)).await;
     realms::expiry_to_dead_letters(&Subject(fresh().await)).await;
     realms::purge(&Subject(fresh().await)).await;
+    realms::another_name(&Subject(fresh().await)).await;
     subscriptions::kept_replaced_and_forgotten(&Subject(fresh().await)).await;
     if persistent {
         opened_again(&make).await;
@@ -69,7 +70,11 @@ where
     first.0.close().await;
     let second = Subject(make(Opening::Again).await);
     realms::is_filled(&second, &kept).await;
+    realms::rename(&second).await;
     second.0.close().await;
+    let third = Subject(make(Opening::Again).await);
+    realms::is_renamed(&third).await;
+    third.0.close().await;
 }
 
 /// A store under test.

@@ -137,6 +137,91 @@ pub(super) async fn purge<S: Store>(store: &Subject<S>) {
         .await;
 }
 
+pub(super) async fn another_name<S: Store>(store: &Subject<S>) {
+    fill(store).await;
+    let newest = stored(&queue("new \"name\"", "k", "c"), "own");
+    store.enqueue(&newest).await;
+    rename(store).await;
+    store.one(super::remove(&newest)).await;
+    is_renamed(store).await;
+    rename(store).await;
+    is_renamed(store).await;
+    // Everything that goes by realm and id finds its message.
+    let own = queue("new \"name\"", "k", "c");
+    assert_eq!(store.purge("r", NOW_MS, false).await, []);
+    assert_eq!(
+        store.purge("new \"name\"", NOW_MS, false).await,
+        [((*own).clone(), 7)]
+    );
+    let requeue = |realm: &str| StoreOp::Requeue {
+        realm: realm.into(),
+        id: "dead-r".into(),
+        expires_at_ms: None,
+        now_ms: CREATED_AT_MS,
+    };
+    assert_eq!(
+        store.one(requeue("r")).await,
+        StoreReply::Requeued(None),
+        "under the old name"
+    );
+    assert_eq!(
+        store.one(requeue("new \"name\"")).await,
+        StoreReply::Requeued(Some((*own).clone()))
+    );
+    assert_eq!(
+        store.ids(&own).await.last().map(String::as_str),
+        Some("dead-r")
+    );
+    store.one(super::remove(&stored(&own, "r-7"))).await;
+    assert!(!store.ids(&own).await.contains(&"r-7".to_owned()));
+}
+
+/// Gives realm `r` of [`fill`] another name.
+pub(super) async fn rename<S: Store>(store: &Subject<S>) {
+    let op = StoreOp::RenameRealm {
+        from: "r".into(),
+        to: "new \"name\"".into(),
+    };
+    assert_eq!(store.one(op).await, StoreReply::Done);
+}
+
+pub(super) async fn is_renamed<S: Store>(store: &Subject<S>) {
+    let (own, old) = (queue("new \"name\"", "k", "c"), queue("r", "k", "c"));
+    let other = queue("r2", "k", "c");
+    let kept = store.0.load().await.expect("loads");
+    assert_eq!(
+        kept.queues,
+        [((*own).clone(), 20), ((*other).clone(), 20)],
+        "with their messages"
+    );
+    let mut named: Vec<_> = kept.subscriptions;
+    named.sort_by(|left, right| left.queue.cmp(&right.queue));
+    assert_eq!(
+        named,
+        [
+            subscription("new \"name\"", "k", "c", "name"),
+            subscription("r2", "k", "c", "name")
+        ]
+    );
+    assert!(store.ids(&old).await.is_empty());
+    let messages = store.messages(&own).await;
+    let numbers: Vec<String> = (0..20)
+        .map(|number| format!("r-{}", number * 7 % 20))
+        .collect();
+    assert_eq!(super::ids(&messages), numbers, "in their order");
+    assert_eq!(messages.iter().map(|it| it.attempts).sum::<u32>(), 5);
+    assert!(messages.iter().all(|it| it.queue == own));
+    for (realm, expected) in [("new \"name\"", &["dead-r"][..]), ("r", &[])] {
+        let page = store.0.dead_letters(Some(realm.into()), None, 10).await;
+        let letters = page.expect("lists").letters;
+        let found: Vec<&str> = letters.iter().map(|it| it.stored.id.as_str()).collect();
+        assert_eq!(found, expected, "{realm}");
+        let shown = store.0.dead_letter(Some(realm.into()), "dead-r".into());
+        let shown = shown.await.expect("looks");
+        assert_eq!(shown.is_some(), !expected.is_empty(), "{realm}");
+    }
+}
+
 /// Puts something of everything into the store and gives what it says that it has.
 pub(super) async fn fill<S: Store>(store: &Subject<S>) -> Snapshot {
     let mut ops = Vec::new();

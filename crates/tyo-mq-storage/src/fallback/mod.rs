@@ -195,6 +195,15 @@ impl Shared {
         Ok(own)
     }
 
+    /// Places of before follow the realms that were renamed.
+    fn follow(&self, renamed: Vec<(usize, Arc<str>, Arc<str>)>, results: &[StoreResult]) {
+        for (index, from, to) in renamed {
+            if let (Some(Ok(_)), Some(places)) = (results.get(index), &mut self.state().places) {
+                Arc::make_mut(places).rename_realm(&from, &to);
+            }
+        }
+    }
+
     fn note(&self, results: &[StoreResult]) {
         let places = results.iter().filter_map(|result| match result {
             Ok(StoreReply::Enqueued(position)) => Some(position.0),
@@ -230,7 +239,9 @@ impl Store for FallbackStore {
             if let Some(places) = &state.places {
                 ops.iter_mut().for_each(|op| places.translate(op));
             }
+            let renamed = renamed(&ops);
             let mut results = state.active.execute(ops).await;
+            self.shared.follow(renamed, &results);
             match &state.places {
                 Some(places) => results
                     .iter_mut()
@@ -296,6 +307,15 @@ impl Store for FallbackStore {
             }
         })
     }
+}
+
+/// Which operations rename realms. What follows one in its batch may read again what it has read.
+fn renamed(ops: &[StoreOp]) -> Vec<(usize, Arc<str>, Arc<str>)> {
+    let renaming = |(index, op): (usize, &StoreOp)| match op {
+        StoreOp::RenameRealm { from, to } => Some((index, from.clone(), to.clone())),
+        _ => None,
+    };
+    ops.iter().enumerate().filter_map(renaming).collect()
 }
 
 fn closed() -> StoreError {

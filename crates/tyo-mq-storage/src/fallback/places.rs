@@ -1,11 +1,12 @@
 //! Positions over a change of stores: larger than those before, and the old ones find their place in the new store.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tyo_mq_core::store::{Position, QueueKey, StoreOp, StoreReply, StoreResult};
 
 /// Translates positions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Places {
     /// The last position before the change; the new store's are counted from here.
     offset: u64,
@@ -34,6 +35,16 @@ impl Places {
     pub(super) fn translate(&self, op: &mut StoreOp) {
         if let StoreOp::Fetch { queue, after, .. } = op {
             *after = Position(self.place(queue, after.0));
+        }
+    }
+
+    /// Messages of a realm are found under another name.
+    pub(super) fn rename_realm(&mut self, from: &str, to: &Arc<str>) {
+        for (mut queue, places) in std::mem::take(&mut self.moved) {
+            if *queue.realm == *from {
+                queue.realm = to.clone();
+            }
+            self.moved.insert(queue, places);
         }
     }
 

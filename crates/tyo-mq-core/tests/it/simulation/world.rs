@@ -311,7 +311,7 @@ impl World {
                 verdict
             }
             Output::Disconnect { .. } => Err("nobody is to be disconnected".to_owned()),
-            Output::Notify { .. } | Output::Requeued { .. } => Ok(()),
+            Output::Notify { .. } | Output::Requeued { .. } | Output::Renamed { .. } => Ok(()),
         }
     }
 

@@ -224,6 +224,12 @@ impl World {
                     policy,
                 });
             }
+            "rename" => {
+                let mut words = Words::of(rest, 2);
+                let (from, to) = (words.next(), words.next());
+                let reply = None;
+                return self.feed(Input::RenameRealm { from, to, reply });
+            }
             "purge" => return self.feed(Input::PurgeRealm { realm: rest }),
             "requeue" => {
                 let id = self.long(rest);

@@ -4,7 +4,9 @@
 //! `S> open [realm]` opens a session with the label `S`. Commands of a session: `consumer`, `producer`, `sub`,
 //! `unsub`, `pub`, `ack`, `close`, `stall`, `drain`. Commands without a session: `tick MS` (fires what falls due),
 //! `wall MS` (the wall clock jumps), `hold` and `flush [N]` (store results), `fail KIND…` and `mend`, `restart`,
-//! `requeue ID`, `purge REALM`, `letters`, `usage`, `counters`. Message ids are called m1, m2, … in order of appearance.
+//! `requeue ID`, `purge REALM`, `rename FROM TO`, `letters`, `usage`, `counters`; `kept KEY CONSUMER BODY` and
+//! `kept-sub PRODUCER EVENT CONSUMER` (the store comes by what the engine does not know) and `adopt` (now it hears of
+//! it). Message ids are called m1, m2, … in order of appearance.
 
 mod commands;
 mod print;

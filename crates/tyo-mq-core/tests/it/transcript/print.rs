@@ -31,6 +31,10 @@ impl World {
                 Ok(found) => format!("< requeued {found}"),
                 Err(error) => format!("< not requeued: {error}"),
             }),
+            Output::Renamed { result, .. } => lines.push(match result {
+                Ok(()) => "< renamed".to_owned(),
+                Err(error) => format!("< not renamed: {error}"),
+            }),
             Output::Disconnect { session } => lines.push(self.line(*session, "disconnect")),
             Output::Pace { session } => lines.push(self.line(*session, "pace")),
             Output::Store { .. } => unreachable!("store operations are carried out"),

@@ -170,6 +170,7 @@ pub(crate) fn kind(op: &StoreOp) -> &'static str {
         StoreOp::RemoveSubscription { .. } => "drop",
         StoreOp::Requeue { .. } => "requeue",
         StoreOp::PurgeRealm { .. } => "wipe",
+        StoreOp::RenameRealm { .. } => "rename",
     }
 }
 
