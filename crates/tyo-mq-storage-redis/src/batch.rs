@@ -164,6 +164,8 @@ impl<'a> Batch<'a> {
     fn put_subscription(&mut self, subscription: &DurableSubscription) {
         let queue = &subscription.queue;
         self.op("S", Kind::Other);
+        // Only with scores it is found out whether there is room.
+        self.scores += 1;
         self.text(encode(&queue.realm));
         self.text(subscription_field(queue, &subscription.consumer_name));
         self.text(subscription_value(subscription));

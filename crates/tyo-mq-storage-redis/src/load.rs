@@ -10,7 +10,7 @@ use crate::RedisStore;
 use crate::batch::now_ms;
 use crate::error::unexpected;
 use crate::keys::{decode, decode_queue, encode};
-use crate::script::ADOPT;
+use crate::script::{ADOPT, COUNTS};
 
 /// Members that a script looks at in one go.
 const STRETCH: u64 = 1000;
@@ -72,16 +72,13 @@ async fn adopt(store: &RedisStore, realm: &str, queue: &str) -> Result<u64, Stor
 }
 
 async fn write_counts(store: &RedisStore, counts: BTreeMap<String, u64>) -> Result<(), StoreError> {
-    let key = Value::from(store.keys.counts());
-    store.connection.read("DEL", vec![key.clone()]).await?;
-    if counts.is_empty() {
-        return Ok(());
-    }
     let pairs = counts
         .into_iter()
         .flat_map(|(realm, count)| [realm, count.to_string()]);
-    let args = std::iter::once(key).chain(pairs.map(Value::from)).collect();
-    store.connection.read("HSET", args).await.map(|_| ())
+    let prefix = Value::from(store.keys.prefix());
+    let args = std::iter::once(prefix).chain(pairs.map(Value::from));
+    let answer = store.connection.run(&COUNTS, args.collect(), true).await;
+    answer.map(|_| ())
 }
 
 pub(crate) async fn count(store: &RedisStore, realm: &str) -> Result<u64, StoreError> {

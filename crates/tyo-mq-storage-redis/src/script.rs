@@ -24,6 +24,7 @@ script!(PAGE, "lua/page.lua");
 script!(LETTERS, "lua/letters.lua");
 script!(EXPIRED, "lua/expired.lua");
 script!(ADOPT, "lua/adopt.lua");
+script!(COUNTS, "lua/counts.lua");
 script!(PURGE, "lua/purge.lua");
 script!(RENAME, "lua/rename.lua");
 

@@ -2,6 +2,7 @@
 -- ARGV: prefix, realm, queue, score behind which, how many, now in ms, how long Redis keeps what expired in ms.
 -- Answers: how many, and the last score.
 
+make_way()
 local r, q, now, kept = ARGV[2], ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
 local found, last = members(P .. ':index:' .. r .. ':' .. q, tonumber(ARGV[4]), tonumber(ARGV[5]))
 for i = 1, #found, 2 do

@@ -1,8 +1,36 @@
 -- Operations in order. ARGV: prefix, now in ms, how many scores, then for each operation its letter and its arguments.
--- Each answers a text: a score, "ok", or "E" and what went wrong.
+-- Each answers a text: a score, "ok", or "E" and what went wrong. Without scores no operation takes room.
+-- On a server that is full those that take room fail, and all others succeed.
 
-local score = reserve(tonumber(ARGV[2]), math.max(1, tonumber(ARGV[3]))) - STEP
-local at, out = 4, {}
+local now, at, out = tonumber(ARGV[2]), 4, {}
+local score, full
+
+local function told(problem)
+  if type(problem) == 'table' then
+    return problem.err
+  end
+  return tostring(problem)
+end
+
+-- It is the first write, so it finds out whether there is room.
+if tonumber(ARGV[3]) > 0 then
+  local fine, first = pcall(reserve, now, tonumber(ARGV[3]))
+  if fine then
+    score = first - STEP
+  else
+    full = told(first)
+    if not string.find(full, 'OOM ', 1, true) then
+      error(first, 0)
+    end
+  end
+end
+make_way()
+
+local function take_room()
+  if full then
+    error(full, 0)
+  end
+end
 
 local function take()
   local value = ARGV[at]
@@ -11,6 +39,9 @@ local function take()
 end
 
 local function next_score()
+  if full then
+    return reserve(now, 1)
+  end
   score = score + STEP
   return score
 end
@@ -18,6 +49,7 @@ end
 local ops = {}
 
 function ops.E(r, q, id, json, expires, pexpireat, attempts)
+  take_room()
   local own = next_score()
   keep(r, q, id, json, expires, pexpireat, attempts, own)
   return exact(own)
@@ -44,6 +76,7 @@ function ops.D(r, q, id, json)
 end
 
 function ops.S(r, field, json)
+  take_room()
   redis.call('HSET', P .. ':subscriptions:' .. r, field, json)
   return 'ok'
 end
@@ -81,10 +114,7 @@ while at <= #ARGV do
   end
   local fine, answer = pcall(ops[letter], unpack(args))
   if not fine then
-    if type(answer) == 'table' then
-      answer = answer.err
-    end
-    answer = 'E' .. tostring(answer)
+    answer = 'E' .. told(answer)
   end
   out[#out + 1] = answer
 end

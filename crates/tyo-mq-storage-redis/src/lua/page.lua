@@ -22,6 +22,7 @@ for i = 1, #found, 2 do
     end
   else
     -- It expired. The sweep is to find it, and to tell.
+    make_way()
     redis.call('ZADD', P .. ':expiry:' .. r, 'NX', ARGV[7], q .. ':' .. id)
   end
 end

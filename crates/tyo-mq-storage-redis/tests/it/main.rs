@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends where it goes wrong")]
 
 mod faults;
+mod full;
 mod order;
 mod reference;
 mod server;
