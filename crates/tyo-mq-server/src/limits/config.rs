@@ -72,10 +72,8 @@ impl LimitConfig {
             );
         }
         Self {
-            enabled: block
-                .get("enabled")
-                .and_then(Value::as_bool)
-                .unwrap_or(false),
+            // The block by itself means them; only a `false` switches them off.
+            enabled: block.is_object() && block.get("enabled") != Some(&Value::Bool(false)),
             global: Limit::ALL
                 .into_iter()
                 .filter_map(|limit| Some((limit.0, number(block, limit)?)))

@@ -80,8 +80,7 @@ fn a_full_realm_refuses_whoever_comes() {
 #[test]
 fn what_is_off_or_no_number_limits_nothing() {
     for block in [
-        json!({ "messages_per_second": 1 }),
-        json!({ "enabled": "yes", "messages_per_second": 1 }),
+        json!({ "enabled": false, "messages_per_second": 1 }),
         json!({ "enabled": true, "messages_per_second": -1 }),
         json!({ "enabled": true, "messages_per_second": "1" }),
         json!(null),
@@ -90,6 +89,15 @@ fn what_is_off_or_no_number_limits_nothing() {
         let mut socket = SocketLimits::default();
         assert!((0..100).all(|_| socket.message(&limits, "r", 1 << 30, 0).is_ok()));
     }
+}
+
+#[test]
+fn the_block_alone_means_its_limits() {
+    let limits = config(json!({ "messages_per_second": 1, "message_burst": 1 }));
+    let mut socket = SocketLimits::default();
+    assert_eq!(socket.message(&limits, "r", 1, 0), Ok(()));
+    assert!(socket.message(&limits, "r", 1, 0).is_err());
+    assert!(!config(json!(null)).is_enabled());
 }
 
 #[test]
