@@ -3,9 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tyo_mq_core::MessageId;
 use tyo_mq_core::engine::{RenameError, Subscribe, SubscriptionSpec};
 use tyo_mq_core::memory_store::MemoryStore;
 use tyo_mq_core::runtime::{Broker, LocalEvent, LocalSession, PublishOptions, RuntimeConfig};
+use tyo_mq_core::store::{
+    BoxFuture, DeadLetter, DeadLetterPage, InlineStore, Snapshot, Store, StoreError, StoreOp,
+    StoreResult,
+};
 
 use super::transcript::{check, check_deliveries};
 
@@ -234,4 +239,82 @@ async fn whoever_comes_later_finds_a_renamed_realm_wherever_its_name_belongs() {
             ("new".into(), "own".into())
         );
     }
+}
+
+/// A memory store that takes its time, and renames nothing.
+#[derive(Default)]
+struct Stubborn(MemoryStore);
+
+impl Store for Stubborn {
+    fn name(&self) -> &'static str {
+        "stubborn"
+    }
+
+    fn load(&self) -> BoxFuture<'_, Result<Snapshot, StoreError>> {
+        self.0.load()
+    }
+
+    fn execute(&self, ops: Vec<StoreOp>) -> BoxFuture<'_, Vec<StoreResult>> {
+        let carry_out = |op: StoreOp| match op {
+            StoreOp::RenameRealm { .. } => Err(StoreError::Unsupported),
+            op => self.0.execute_now(op),
+        };
+        let results = ops.into_iter().map(carry_out).collect();
+        Box::pin(async { results })
+    }
+
+    fn dead_letters(
+        &self,
+        realm: Option<Arc<str>>,
+        after: Option<u64>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<DeadLetterPage, StoreError>> {
+        self.0.dead_letters(realm, after, limit)
+    }
+
+    fn dead_letter(
+        &self,
+        realm: Option<Arc<str>>,
+        id: MessageId,
+    ) -> BoxFuture<'_, Result<Option<DeadLetter>, StoreError>> {
+        self.0.dead_letter(realm, id)
+    }
+
+    fn discard_dead_letter(
+        &self,
+        realm: Option<Arc<str>>,
+        id: MessageId,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.0.discard_dead_letter(realm, id)
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.0.close()
+    }
+}
+
+#[tokio::test]
+async fn what_went_to_the_store_behind_a_failed_renaming_goes_by_the_old_name() {
+    let store = Arc::new(Stubborn::default());
+    let config = RuntimeConfig {
+        shards: 8,
+        ..RuntimeConfig::default()
+    };
+    let broker = Broker::start(config, store.clone()).await.unwrap();
+    let away = broker.connect("a");
+    subscribe(&away, "away", true);
+    drop(away);
+    let producer = broker.connect("a");
+    // The second is asked for while the store has not answered the first.
+    let (renamed, routed) = tokio::join!(broker.rename_realm("a", "b"), publish(&producer, "1"));
+    assert_eq!(renamed, Err(RenameError::Store(StoreError::Unsupported)));
+    assert_eq!(routed, 1);
+    assert_eq!(publish(&broker.connect("a"), "2").await, 1);
+    let queues = store.load().await.unwrap().queues;
+    let kept: Vec<(&str, u64)> = queues
+        .iter()
+        .map(|(key, rows)| (&*key.realm, *rows))
+        .collect();
+    assert_eq!(kept, [("a", 2)]);
+    assert_eq!(publish(&broker.connect("b"), "3").await, 0);
 }
