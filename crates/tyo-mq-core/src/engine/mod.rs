@@ -292,12 +292,11 @@ impl Engine {
         result: StoreResult,
         out: &mut Vec<Output>,
     ) {
-        let Some((index, purpose)) = self.ledger.close(token) else {
+        let closed = self.ledger.close(token);
+        let Some((index, purpose)) = closed.filter(|(index, _)| self.realms.contains(*index))
+        else {
             return;
         };
-        if !self.realms.contains(index) {
-            return;
-        }
         if let Purpose::Rename { token } = purpose {
             return self.on_renamed(index, token, result, out);
         }
@@ -330,9 +329,7 @@ impl Engine {
                 realm.on_subscription_stored(&mut ctx, *name, &result);
             }
             Purpose::Rename { .. } | Purpose::Note => {
-                if result.is_err() {
-                    realm.counters.store_failures += 1;
-                }
+                realm.counters.store_failures += u64::from(result.is_err());
             }
         }
     }

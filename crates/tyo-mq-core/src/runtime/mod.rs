@@ -110,14 +110,13 @@ impl Broker {
             timers,
             executor: Some(task),
         });
-        let hasher = hashbrown::DefaultHashBuilder::default();
         let broker = Self {
             inner: Arc::new(Inner {
                 shards,
                 store,
                 executor,
                 tasks,
-                hasher,
+                hasher: hashbrown::DefaultHashBuilder::default(),
                 moved: Moved::default(),
             }),
         };
@@ -371,10 +370,10 @@ impl Session {
     /// Carries out a command. What it sends is appended to outbound queues and written when `flushes` is flushed
     /// or dropped.
     pub fn submit(&self, command: Command<'_>, reply: Option<ReplyToken>, flushes: &mut Flushes) {
-        if let Command::Publish(publish) = &command {
-            if !self.observes {
-                self.broker.observe(publish, flushes);
-            }
+        if let Command::Publish(publish) = &command
+            && !self.observes
+        {
+            self.broker.observe(publish, flushes);
         }
         let subscribes = matches!(command, Command::Subscribe(_) | Command::Unsubscribe(_));
         let shard = &self.broker.inner.shards[self.shard];

@@ -12,7 +12,7 @@ use super::executor::Executor;
 use super::outlet::{Flushes, Memo, Outlet, Pressure, Sink};
 use crate::engine::{Delivery, Engine, Input, Output, RenameError, ReplyToken, StoreToken};
 use crate::message::SessionId;
-use crate::store::{InlineStore, Store, StoreError, StoreResult};
+use crate::store::{InlineStore, Store, StoreError, StoreOp, StoreResult};
 
 pub(crate) struct Shard {
     index: usize,
@@ -224,19 +224,19 @@ impl Shard {
                 }
                 Output::Requeued { token, result } => core.on_requeued(token, result),
                 Output::Renamed { token, result } => core.on_renamed(token, result),
-                Output::Store { token, op } => match self.store.as_inline() {
-                    Some(store) => core
-                        .results
-                        .push_back((token, InlineStore::execute_now(store, op))),
-                    None => {
-                        if let Err(error) = self.executor.push(self.index, token, op) {
-                            core.results.push_back((token, Err(error)));
-                        }
-                    }
-                },
+                Output::Store { token, op } => self.keep(core, token, op),
             }
         }
         core.out = out;
+    }
+
+    fn keep(&self, core: &mut Core, token: StoreToken, op: StoreOp) {
+        if let Some(store) = self.store.as_inline() {
+            let result = InlineStore::execute_now(store, op);
+            core.results.push_back((token, result));
+        } else if let Err(error) = self.executor.push(self.index, token, op) {
+            core.results.push_back((token, Err(error)));
+        }
     }
 
     /// Sleeps to deadlines and goes on with replays, one burst at a time, until it is dropped.

@@ -186,7 +186,7 @@ fn subscribe(session: &LocalSession, consumer: &'static str, durable: bool) {
 async fn publish(session: &LocalSession, body: &'static str) -> usize {
     let options = PublishOptions::default();
     let published = session.publish("P", "k", Bytes::from_static(body.as_bytes()), options);
-    published.await.unwrap().routed
+    published.await.expect("the store takes it").routed
 }
 
 /// The next delivery's content.
