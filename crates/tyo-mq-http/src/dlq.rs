@@ -8,13 +8,14 @@ use tyo_mq_core::runtime::Broker;
 use tyo_mq_core::store::{DeadLetter, DeadLetterPage, StoreError};
 use tyo_mq_protocol::{write_iso8601, write_json_string};
 
-use crate::{Answer, error, json};
+use crate::Refused;
+use crate::answer::{Answer, json};
 
 /// Letters of a page if the query names no `limit`, and the most it may name.
 const MAX_PAGE: usize = 1000;
 
 /// Answers `{realm, entries}`, with `next` when there are more: give it as `after`.
-pub(crate) async fn list(broker: &Broker, realm: &str, query: &str) -> Answer {
+pub(crate) async fn list(broker: &Broker, realm: &str, query: &str) -> Result<Answer, Refused> {
     let number = |name: &str| {
         query
             .split('&')
@@ -25,16 +26,13 @@ pub(crate) async fn list(broker: &Broker, realm: &str, query: &str) -> Answer {
     let after = number("after").map(str::parse).transpose();
     let limit = number("limit").map(str::parse).transpose();
     let (Ok(after), Ok(limit)) = (after, limit) else {
-        return error(StatusCode::BAD_REQUEST, "after and limit must be numbers");
+        return Err(Refused::new(400, "after and limit must be numbers"));
     };
     let limit = limit.unwrap_or(MAX_PAGE).clamp(1, MAX_PAGE);
     match broker.dead_letters(Some(realm), after, limit).await {
-        Ok(page) => json(StatusCode::OK, page_text(realm, &page)),
-        Err(StoreError::Unsupported) => error(
-            StatusCode::NOT_IMPLEMENTED,
-            "this store keeps no dead letters",
-        ),
-        Err(failure) => error(StatusCode::INTERNAL_SERVER_ERROR, &failure.to_string()),
+        Ok(page) => Ok(json(StatusCode::OK, page_text(realm, &page))),
+        Err(StoreError::Unsupported) => Err(Refused::new(501, "this store keeps no dead letters")),
+        Err(failure) => Err(Refused::new(500, failure.to_string())),
     }
 }
 

@@ -5,6 +5,7 @@ mod access;
 mod environment;
 mod gateway;
 mod limits;
+mod metrics;
 mod reload;
 mod server;
 mod settings;

@@ -9,10 +9,10 @@ use tokio::net::{TcpListener, TcpSocket};
 use tyo_mq_core::engine::{Config, IdleEviction, Limits};
 use tyo_mq_core::runtime::{Broker, RuntimeConfig};
 use tyo_mq_core::store::StoreError;
-use tyo_mq_http::{Api, ApiConfig};
+use tyo_mq_http::Api;
 use tyo_mq_transport::{Cors, Engine, EngineConfig, SlowConsumer};
 
-use crate::access::Access;
+use crate::access::{Access, ApiHost};
 use crate::environment::Environment;
 use crate::gateway::{Gateway, GatewayConfig};
 use crate::limits::{Limit, LimitConfig};
@@ -95,7 +95,8 @@ impl Server {
             high_water_bytes: config.outbound_high_water_bytes,
         };
         let gateway = Gateway::with_access(broker.clone(), access.clone(), gateway);
-        let api = Api::new(broker.clone(), api_config(settings, &access));
+        let host = ApiHost(access.clone());
+        let api = Api::new(broker.clone(), host, env!("CARGO_PKG_VERSION"));
         Ok(Self {
             addr: listener.local_addr().map_err(unlistenable)?,
             listener,
@@ -180,27 +181,6 @@ impl StartOptions {
             settings_text: loaded.text.clone(),
             environment: Environment::default(),
         }
-    }
-}
-
-fn api_config(settings: &Settings, access: &Arc<Access>) -> ApiConfig {
-    let door = Arc::downgrade(access);
-    ApiConfig {
-        enabled: settings.http_api.enabled,
-        version: env!("CARGO_PKG_VERSION"),
-        admin: Arc::new(move |bearer, peer| match door.upgrade() {
-            Some(access) => access
-                .check_admin(bearer, peer)
-                .map_err(|refusal| refusal.code),
-            None => Err(503),
-        }),
-        stats: {
-            let door = Arc::downgrade(access);
-            Arc::new(move || {
-                door.upgrade()
-                    .map_or_else(String::new, |access| access.stats().to_json())
-            })
-        },
     }
 }
 

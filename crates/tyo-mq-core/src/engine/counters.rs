@@ -19,6 +19,8 @@ pub struct Counters {
     pub dropped: u64,
     /// Copies and acknowledgements that the store refused.
     pub store_failures: u64,
+    /// Of those dropped: copies for which the realm's share of the store had no room.
+    pub over_quota: u64,
 }
 
 /// How much an engine holds now, over all realms.
@@ -75,6 +77,7 @@ impl Counters {
         self.expired += other.expired;
         self.dropped += other.dropped;
         self.store_failures += other.store_failures;
+        self.over_quota += other.over_quota;
         self
     }
 }

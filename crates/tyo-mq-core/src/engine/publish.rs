@@ -288,6 +288,7 @@ impl Realm {
             .is_some_and(|most| self.stored >= most);
         if keep && full {
             self.counters.dropped += 1;
+            self.counters.over_quota += 1;
             publication.error = Some(PublishError::QueueFull(self.stored));
             return;
         }

@@ -4,6 +4,7 @@
 //! asks of the broker is answered. A socket remembers what it may do until something changes, so that a message costs
 //! no lock.
 
+mod api;
 mod deadline;
 mod effects;
 mod keeper;
@@ -15,7 +16,6 @@ mod requests;
 mod sockets;
 mod validator;
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -28,8 +28,11 @@ use tyo_mq_core::runtime::Broker;
 
 use crate::environment::Environment;
 use crate::limits::{ConnectionLimits, Limit, LimitConfig};
+use crate::metrics::Metrics;
 use crate::now_ms;
 
+pub(crate) use api::ApiHost;
+use api::ApiState;
 use keeper::Keeper;
 pub(crate) use open::open;
 use reload::ReloadReport;
@@ -53,6 +56,8 @@ pub(crate) struct Access {
     limits: RwLock<Arc<LimitConfig>>,
     limits_enabled: AtomicBool,
     pub(crate) connections: Arc<ConnectionLimits>,
+    pub(crate) metrics: Metrics,
+    api: ApiState,
     /// Something may be due earlier than the deadline's task thinks.
     wake: Notify,
     /// Re-reads and applies the settings file.
@@ -108,6 +113,8 @@ impl Access {
             limits_enabled: AtomicBool::default(),
             limits: RwLock::default(),
             connections: Arc::default(),
+            metrics: Metrics::default(),
+            api: ApiState::default(),
             wake: Notify::new(),
             reload: Mutex::default(),
             reloaded: Mutex::default(),
@@ -232,11 +239,6 @@ impl Access {
             realm,
             role: grant.role.as_str().to_owned(),
         })
-    }
-
-    /// Whether a bearer token of HTTP is the global admin's.
-    pub(crate) fn check_admin(&self, presented: Option<&str>, peer: IpAddr) -> Result<(), Refusal> {
-        self.state().check_admin_bearer(presented, peer, now_ms())
     }
 
     /// Says how the settings file is read again.

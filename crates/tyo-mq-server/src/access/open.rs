@@ -79,6 +79,7 @@ pub(crate) fn open(
         broker.clone(),
         LimitConfig::from_settings(&settings.limits),
     );
+    access.set_http_api(settings.http_api);
     if let Some(file) = options.settings_file {
         let door = Arc::downgrade(&access);
         access.on_reload(move || {

@@ -61,23 +61,22 @@ impl Access {
         }
     }
 
-    /// Counts, under the names that the reference has.
+    /// What each realm in memory has, and the connections of all.
     pub(crate) fn stats(&self) -> Value {
-        let usage = self.broker.usage();
-        let counts = [
-            ("realms", usage.realms),
-            ("producers", usage.producers),
-            ("consumers", usage.consumers),
-            ("subscriptions", usage.subscriptions),
-            ("connections", self.sockets.all().len()),
-            ("in_flight", usage.in_flight),
-        ];
-        let stats = counts
-            .into_iter()
-            .fold(Object::new(), |stats, (name, value)| {
-                stats.with(name, count(value))
-            });
-        Value::from(stats.with("queued", usage.stored))
+        let online = |online: usize, total: usize| {
+            let counted = Object::new().with("total", count(total));
+            counted.with("online", count(online))
+        };
+        let mut realms = Object::new();
+        for (name, usage) in self.broker.realm_usages() {
+            let realm = Object::new()
+                .with("producers", online(usage.producers_online, usage.producers))
+                .with("consumers", online(usage.consumers_online, usage.consumers))
+                .with("subscriptions", count(usage.subscriptions));
+            realms.set(&*name, Value::from(realm));
+        }
+        let stats = Object::new().with("realms", realms);
+        Value::from(stats.with("connections_current", self.metrics.connections_current()))
     }
 
     async fn list_dead_letters(&self, realm: Option<&RealmName>) -> Answer {

@@ -45,7 +45,7 @@ impl ReloadReport {
 }
 
 impl Access {
-    /// Applies settings that were read anew: access and limits. The rest holds from the next start. For whoever has
+    /// Applies settings that were read anew: access, limits and the HTTP API. The rest holds from the next start. For whoever has
     /// the [turn](Self::in_order).
     pub(crate) fn adopt(&self, mut loaded: Loaded) -> Result<(), String> {
         let mut environment = self
@@ -76,6 +76,7 @@ impl Access {
             announce(&admin);
         }
         self.set_limits(LimitConfig::from_settings(&loaded.settings.limits));
+        self.set_http_api(loaded.settings.http_api);
         let document = object(&loaded.text);
         let (changed, needs_restart) = self.keeper().adopt(document);
         if self.keeper().has_store() && !applied.rows.is_empty() {
@@ -128,4 +129,4 @@ pub(super) fn differences(left: &Object, right: &Object) -> BTreeSet<String> {
 }
 
 /// Keys that are obeyed at once.
-pub(super) const HOT: &[&str] = &["auth", "limits"];
+pub(super) const HOT: &[&str] = &["auth", "limits", "http_api", "httpApi"];

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::OwnedMutexGuard;
+use tyo_mq_auth::enrolment::MAX_PENDING;
 use tyo_mq_auth::external::{ExternalResponse, ExternalUnavailable};
 use tyo_mq_auth::nonce::UsedNonce;
 use tyo_mq_auth::{
@@ -12,6 +13,7 @@ use tyo_mq_auth::{
 
 use super::keeper::KeeperError;
 use super::{Access, SocketHandle, validator};
+use crate::limits::Limit;
 use crate::now_ms;
 
 impl Access {
@@ -25,13 +27,13 @@ impl Access {
             .state()
             .authenticate(&mut socket.auth(), payload, socket.address, now_ms());
         match step {
-            Step::Done(outcome) => tell(socket, &outcome),
+            Step::Done(outcome) => self.tell(socket, &outcome),
             Step::AskExternal(request, pending) => {
                 let (access, socket) = (self.clone(), socket.clone());
                 tokio::spawn(async move {
                     let response = validator::ask(request).await;
                     let outcome = access.conclude(&socket, pending, response);
-                    tell(&socket, &outcome);
+                    access.tell(&socket, &outcome);
                     socket.conn.flush();
                 });
             }
@@ -66,7 +68,18 @@ impl Access {
         let handled = self
             .state()
             .request_admission(payload, &socket.id, socket.address, now_ms());
+        if !handled.reply.is_ok && self.has_too_many_requests() {
+            self.metrics.too_many_requests();
+        }
         self.complete(socket, ack, handled);
+    }
+
+    fn has_too_many_requests(&self) -> bool {
+        let limits = self.limits();
+        let most = limits.and_then(|it| it.global(Limit::MAX_PENDING_AUTHORIZATION_REQUESTS));
+        // The cast saturates.
+        let most = most.map_or(MAX_PENDING, |most| most as usize);
+        self.state().requests().len() >= most
     }
 
     /// AUTHORIZATION_NEXT, AUTHORIZATION_DECIDE, AUTH_MANAGEMENT_COMMAND: what managers sign.
@@ -174,9 +187,12 @@ impl Access {
         self.carry_out(handled.effects);
         socket.answer(ack, &handled.reply);
     }
-}
 
-fn tell(socket: &SocketHandle, outcome: &Outcome) {
-    let (event, payload) = outcome_event(outcome);
-    socket.send_event(event, &payload);
+    fn tell(&self, socket: &SocketHandle, outcome: &Outcome) {
+        if let Err(refusal) = outcome {
+            self.metrics.auth_failed(refusal.code);
+        }
+        let (event, payload) = outcome_event(outcome);
+        socket.send_event(event, &payload);
+    }
 }

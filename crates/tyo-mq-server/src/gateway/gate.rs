@@ -19,6 +19,7 @@ impl Desk<'_> {
             Ok(Standing::Known) => {}
             Ok(Standing::Looked) => self.take_place(),
             Err(refusal) => {
+                self.gateway.access.metrics.auth_failed(refusal.code);
                 handle.send_event(events::AUTH_FAIL, &refusal.to_auth_fail());
                 if let Some(ack) = ack {
                     let answer = refusal.to_answer();
@@ -100,6 +101,7 @@ impl Desk<'_> {
     }
 
     fn refuse_too_much(&mut self, over: &OverLimit, ack: Option<u64>) {
+        self.gateway.access.metrics.rate_limited(over);
         let OverLimit {
             reason,
             retry_after_secs,

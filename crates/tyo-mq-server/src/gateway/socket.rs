@@ -18,6 +18,7 @@ use super::encode::notice_frame;
 use super::outlet::SocketOutlet;
 use crate::access::{Rights, SocketHandle};
 use crate::limits::{Admission, OverLimit, SocketLimits, TrustedProxies, client_address};
+use crate::metrics::Live;
 use crate::now_ms;
 
 /// One client's connection.
@@ -30,6 +31,8 @@ pub struct ClientConnection {
     flushes: Flushes,
     /// Who the client is, as far as proxies are believed.
     address: IpAddr,
+    /// Counts as a connection.
+    _live: Live,
 }
 
 /// The socket in the main namespace.
@@ -59,6 +62,7 @@ impl ClientConnection {
         };
         let state = socket::Connection::new(revision, JsonCheck::Name, limits);
         let joined = gateway.watch.add(&conn);
+        let live = gateway.access.metrics.connected();
         let mut client = Self {
             gateway,
             conn,
@@ -67,6 +71,7 @@ impl ClientConnection {
             joined,
             flushes: Flushes::new(),
             address,
+            _live: live,
         };
         if let Some(namespace) = client.state.implicit_namespace() {
             // Clients of this revision use the engine's id for their socket's.
@@ -122,6 +127,7 @@ impl ClientConnection {
             return;
         }
         self.joined.store(true, Ordering::Relaxed);
+        self.gateway.access.metrics.joined();
         self.send(&frame);
         match self.admit(id) {
             Ok(main) => self.main = Some(main),
@@ -155,6 +161,7 @@ impl ClientConnection {
 
     /// One connection too many: the client is told why and closed.
     fn turn_away(&self, over: OverLimit) {
+        self.gateway.access.metrics.rate_limited(&over);
         let notice = Notice::RateLimited {
             reason: over.reason,
             retry_after_secs: over.retry_after_secs,

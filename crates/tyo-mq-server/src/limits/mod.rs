@@ -6,6 +6,7 @@ mod address;
 mod bucket;
 mod config;
 mod connections;
+mod provisioning;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 pub(crate) use address::{TrustedProxies, client_address};
 pub(crate) use config::{Limit, LimitConfig};
 pub(crate) use connections::{Admission, ConnectionLimits};
+pub(crate) use provisioning::ProvisioningLimits;
 pub(crate) use socket::SocketLimits;
 
 /// A refusal for a limit.

@@ -177,11 +177,31 @@ impl Default for IdleEviction {
 }
 
 /// The HTTP API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HttpApi {
     /// Whether it is served.
     pub enabled: bool,
+    /// Whether `/health` is.
+    pub health: bool,
+    /// Whether `/api/metrics` is.
+    pub metrics: bool,
+    /// Whether metrics are for administrators only.
+    pub metrics_auth: bool,
+    /// Whether `/api/stats` and dead letters are.
+    pub stats: bool,
+}
+
+impl Default for HttpApi {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            health: true,
+            metrics: true,
+            metrics_auth: true,
+            stats: true,
+        }
+    }
 }
 
 /// Where realms and tokens are kept.
