@@ -82,10 +82,12 @@ impl Server {
         let addr = SocketAddr::new(settings.host, settings.port);
         let unlistenable = |source| StartError::Listen { addr, source };
         let listener = listen(addr).map_err(unlistenable)?;
-        let store = crate::storage::open(settings).await?;
+        let handover = crate::storage::Handover::default();
+        let store = crate::storage::open(settings, &handover).await?;
         let name = store.name().to_owned();
         let started = Broker::start(runtime_config(settings), store).await;
         let broker = started.map_err(|source| StartError::Store { name, source })?;
+        handover.attach(&broker);
         let settings_file = options.settings_file.clone();
         let access = crate::access::open(settings, options, &broker)?;
         let config = engine_config(settings);

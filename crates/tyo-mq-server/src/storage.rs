@@ -1,5 +1,7 @@
 //! Opens the message store that the settings ask for.
 
+mod handover;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +12,18 @@ use tyo_mq_storage::{Backend, Fallback, FallbackStore, Plan, RedisConfig, Sqlite
 use tyo_mq_storage_redis::RedisStore;
 use tyo_mq_storage_sqlite::SqliteStore;
 
+pub(crate) use handover::Handover;
+
 use crate::server::StartError;
 use crate::settings::Settings;
 
 type Opened = Result<Arc<dyn Store>, StoreError>;
 
 /// Opens the store.
-pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>, StartError> {
+pub(crate) async fn open(
+    settings: &Settings,
+    handover: &Handover,
+) -> Result<Arc<dyn Store>, StartError> {
     let backend = backend(settings)?;
     let name = name(&backend);
     let opened = match backend {
@@ -28,7 +35,7 @@ pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>, StartErr
                 config.keep_expired = 3 * settings.idle_eviction.interval_ms.duration().max(SWEEP);
             }
             match config.fallback.clone() {
-                Some(fallback) => open_with_fallback(config, fallback).await,
+                Some(fallback) => open_with_fallback(config, fallback, handover.clone()).await,
                 None => open_redis(config).await,
             }
         }
@@ -82,7 +89,7 @@ async fn open_redis(config: RedisConfig) -> Opened {
     Ok(Arc::new(RedisStore::open(&config).await?))
 }
 
-async fn open_with_fallback(config: RedisConfig, fallback: Fallback) -> Opened {
+async fn open_with_fallback(config: RedisConfig, fallback: Fallback, handover: Handover) -> Opened {
     let stand_in_exists = matches!(&fallback, Fallback::Sqlite(config) if config.path.exists());
     let plan = Plan {
         primary: Box::new(move || {
@@ -94,15 +101,7 @@ async fn open_with_fallback(config: RedisConfig, fallback: Fallback) -> Opened {
         }),
         stand_in_exists,
         retry: RETRY,
-        on_return: Box::new(|snapshot| {
-            let queues = snapshot.queues.len();
-            if queues > 0 {
-                tracing::warn!(
-                    queues,
-                    "redis is back with messages from before; a restart delivers them"
-                );
-            }
-        }),
+        on_return: Box::new(move |snapshot| handover.bring(snapshot)),
     };
     Ok(Arc::new(FallbackStore::open(plan).await?))
 }

@@ -3,6 +3,7 @@
 //! A realm belongs to one shard. A command locks its shard for the moment that the engine takes and appends what
 //! follows to outbound queues before it unlocks, so the order of each session holds; writing comes after.
 
+mod adopt;
 mod clock;
 mod executor;
 mod local;
@@ -17,6 +18,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::task::JoinHandle;
 
+pub use adopt::WeakBroker;
 pub use executor::ExecutorLimits;
 pub use local::{LocalEvent, LocalSession, PublishOptions};
 pub use outlet::{Flushes, Memo, Outlet, Pressure};

@@ -1,5 +1,6 @@
 //! Tests of the engine from outside: transcripts, comparison with a naive model, simulation, store faults.
 
+mod adopt;
 mod delivery;
 mod durable;
 mod faults;

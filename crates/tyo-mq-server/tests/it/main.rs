@@ -9,6 +9,7 @@ mod binary;
 mod chunks;
 mod client;
 mod delivery;
+mod fallback;
 mod http;
 mod lifecycle;
 mod limits;

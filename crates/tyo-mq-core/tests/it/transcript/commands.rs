@@ -10,8 +10,8 @@ use tyo_mq_core::engine::{
 };
 use tyo_mq_core::store::Store;
 
-use super::print;
 use super::world::{World, now_or_never};
+use super::{kept, print};
 
 /// Words of a command: plain ones, and options (`name` or `name=value`).
 struct Words<'a> {
@@ -238,6 +238,12 @@ impl World {
                     id: &id,
                     reply: None,
                 });
+            }
+            "kept" => self.keep(kept::message(rest)),
+            "kept-sub" => self.keep(kept::subscription(rest)),
+            "adopt" => {
+                let snapshot = std::mem::take(&mut self.unheard);
+                return self.feed(Input::Loaded(snapshot));
             }
             "observed" => return self.observed(Words::of(rest, 3)),
             "letters" => {

@@ -9,6 +9,7 @@
 //! it). Message ids are called m1, m2, … in order of appearance.
 
 mod commands;
+mod kept;
 mod print;
 mod world;
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use tyo_mq_core::engine::{Config, Input, Now, Output, StoreToken};
 use tyo_mq_core::memory_store::MemoryStore;
-use tyo_mq_core::store::{InlineStore, Store, StoreError, StoreOp, StoreResult};
+use tyo_mq_core::store::{InlineStore, Snapshot, Store, StoreError, StoreOp, StoreResult};
 use tyo_mq_core::{Engine, SessionId};
 
 pub(crate) struct World {
@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) operations: usize,
     /// Numbers of operations that fail.
     pub(crate) failing_operations: Range<usize>,
+    /// What the store came by, and the engine has not heard of.
+    pub(super) unheard: Snapshot,
     next_slot: u32,
 }
 
@@ -51,6 +53,7 @@ impl World {
             failing: HashSet::new(),
             operations: 0,
             failing_operations: 0..0,
+            unheard: Snapshot::default(),
             next_slot: 0,
         }
     }
