@@ -139,8 +139,11 @@ const DELIVERED: &str = "tyo_mq_messages_delivered_total";
 const IN_FLIGHT: &str = "tyo_mq_deliveries_in_flight";
 const STORED: &str = "tyo_mq_messages_stored";
 
+/// Which of the engine's counts.
+type CountOf = fn(&Counters) -> u64;
+
 /// What the engine counts, by realm.
-const BY_REALM: [(&str, fn(&Counters) -> u64); 6] = [
+const BY_REALM: [(&str, CountOf); 6] = [
     ("tyo_mq_ack_timeout_total", |it| it.ack_timeouts),
     ("tyo_mq_messages_dlq_total", |it| it.dead_lettered),
     ("tyo_mq_messages_dropped_total", |it| it.dropped),

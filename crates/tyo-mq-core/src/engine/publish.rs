@@ -287,10 +287,7 @@ impl Realm {
             .max_queued_per_realm
             .is_some_and(|most| self.stored >= most);
         if keep && full {
-            self.counters.dropped += 1;
-            self.counters.over_quota += 1;
-            publication.error = Some(PublishError::QueueFull(self.stored));
-            return;
+            return self.refuse_full(publication);
         }
         let mut entry = Entry {
             id: ctx.ids.next(ctx.now.wall_ms),
@@ -320,6 +317,12 @@ impl Realm {
         } else {
             self.wait_in_memory(ctx, queue, entry);
         }
+    }
+
+    fn refuse_full(&mut self, publication: &mut Publication) {
+        self.counters.dropped += 1;
+        self.counters.over_quota += 1;
+        publication.error = Some(PublishError::QueueFull(self.stored));
     }
 
     fn keep(

@@ -39,6 +39,16 @@ pub(crate) struct Plain {
     pub(crate) sessions: Arc<[SessionId]>,
 }
 
+impl Plain {
+    fn new(((key, counter), sessions): ((Key, usize), Vec<SessionId>)) -> Self {
+        Self {
+            key,
+            counter,
+            sessions: sessions.into(),
+        }
+    }
+}
+
 /// Remembered routes of a realm; any change of registrations or subscriptions forgets them all.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
@@ -109,14 +119,7 @@ impl Realm {
                 }
             }
         }
-        route.plain = plain
-            .into_iter()
-            .map(|((key, counter), sessions)| Plain {
-                key,
-                counter,
-                sessions: sessions.into(),
-            })
-            .collect();
+        route.plain = plain.into_iter().map(Plain::new).collect();
         route
     }
 

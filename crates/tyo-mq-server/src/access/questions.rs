@@ -73,7 +73,7 @@ impl Access {
                 .with("producers", online(usage.producers_online, usage.producers))
                 .with("consumers", online(usage.consumers_online, usage.consumers))
                 .with("subscriptions", count(usage.subscriptions));
-            realms.set(&*name, Value::from(realm));
+            realms.set(&name, Value::from(realm));
         }
         let stats = Object::new().with("realms", realms);
         Value::from(stats.with("connections_current", self.metrics.connections_current()))
@@ -141,6 +141,7 @@ impl Access {
 
     /// Sets numbers, for all realms or for one, and keeps them. To set one switches limits on.
     fn change_limits(&self, realm: Option<&RealmName>, changes: &Object) -> Answer {
+        let _order = self.in_order();
         let kept = self
             .keeper()
             .setting("limits")
