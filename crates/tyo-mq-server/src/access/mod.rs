@@ -61,10 +61,13 @@ pub(crate) struct Access {
     /// Something may be due earlier than the deadline's task thinks.
     wake: Notify,
     /// Re-reads and applies the settings file.
-    reload: Mutex<Option<Box<dyn Fn() -> Result<(), String> + Send>>>,
+    reload: Mutex<Option<Reload>>,
     /// What became of the last reading of the settings file.
     reloaded: Mutex<Option<ReloadReport>>,
 }
+
+/// Reads the settings file again and applies it, or says what is wrong with it.
+type Reload = Box<dyn Fn() -> Result<(), String> + Send>;
 
 /// What a socket may do, as far as it has asked, until something changes.
 #[derive(Debug, Default)]

@@ -136,7 +136,7 @@ fn opening_is_limited_by_the_minute() {
     let limits = config(json!({ "enabled": true, "connections_per_minute_per_ip": 2 }));
     let connections = Arc::new(ConnectionLimits::default());
     let address: IpAddr = "::1".parse().unwrap();
-    let mut open = |now_ms| {
+    let open = |now_ms| {
         connections
             .admit(&limits, address, now_ms)
             .map(drop)
