@@ -64,6 +64,7 @@ impl Access {
         payload: Option<&str>,
         ack: Option<u64>,
     ) {
+        socket.owe_answer();
         let _order = self.in_order();
         let handled = self
             .state()
@@ -94,6 +95,7 @@ impl Access {
             Ok(verified) => verified,
             Err(refusal) => return socket.answer(ack, &event.refuse(&refusal)),
         };
+        socket.owe_answer();
         if event != SignedEvent::Manage {
             let _order = self.in_order();
             let handled = self.state().handle_authorization(verified, now_ms());
@@ -186,6 +188,7 @@ impl Access {
     fn complete(&self, socket: &SocketHandle, ack: Option<u64>, handled: Handled) {
         self.carry_out(handled.effects);
         socket.answer(ack, &handled.reply);
+        socket.answer_given();
     }
 
     fn tell(&self, socket: &SocketHandle, outcome: &Outcome) {

@@ -17,6 +17,15 @@ pub(crate) struct SocketHandle {
     pub(crate) address: IpAddr,
     pub(crate) connected_at_ms: u64,
     auth: Mutex<SocketAuth>,
+    answers: Mutex<Answers>,
+}
+
+/// Answers that are owed to a manager: a command that ends the manager's own session is answered first.
+#[derive(Default)]
+struct Answers {
+    owed: u32,
+    /// The socket is to be disconnected when nothing is owed.
+    is_over: bool,
 }
 
 /// All of them, by id.
@@ -38,6 +47,7 @@ impl SocketHandle {
             address,
             connected_at_ms,
             auth: Mutex::default(),
+            answers: Mutex::default(),
         }
     }
 
@@ -62,8 +72,39 @@ impl SocketHandle {
         }
     }
 
-    /// Says that the socket is disconnected, and closes its connection when that has gone out.
+    /// Says that the socket is disconnected, and closes its connection when that has gone out; both after the answers
+    /// that are owed.
     pub(crate) fn disconnect(&self) {
+        let mut answers = self.answers();
+        if answers.owed > 0 {
+            answers.is_over = true;
+            return;
+        }
+        drop(answers);
+        self.disconnect_now();
+    }
+
+    /// An answer is owed from now on.
+    pub(super) fn owe_answer(&self) {
+        self.answers().owed += 1;
+    }
+
+    /// An answer was given.
+    pub(super) fn answer_given(&self) {
+        let mut answers = self.answers();
+        answers.owed = answers.owed.saturating_sub(1);
+        let is_over = answers.is_over && answers.owed == 0;
+        drop(answers);
+        if is_over {
+            self.disconnect_now();
+        }
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn disconnect_now(&self) {
         self.send(&Frame::text(|out| write_disconnect(out, ROOT)));
         self.conn.close(CloseReason::ServerClosed);
         self.conn.flush();
