@@ -10,6 +10,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 /// When a test gives up on something that must happen; it never waits for this long when all is well.
@@ -54,13 +57,17 @@ impl Client {
 
     /// A WebSocket, from which nothing was read.
     pub(crate) async fn open(addr: SocketAddr, query: &str) -> Self {
+        let url = format!("ws://{addr}/socket.io/?{query}");
+        Self::open_with(addr, url.into_client_request().unwrap()).await
+    }
+
+    async fn open_with(addr: SocketAddr, request: Request) -> Self {
         let tcp = TcpStream::connect(addr).await.unwrap();
         tcp.set_nodelay(true).unwrap();
         let config = WebSocketConfig::default()
             .max_message_size(None)
             .max_frame_size(None);
-        let url = format!("ws://{addr}/socket.io/?{query}");
-        let (stream, _) = tokio_tungstenite::client_async_with_config(url, tcp, Some(config))
+        let (stream, _) = tokio_tungstenite::client_async_with_config(request, tcp, Some(config))
             .await
             .unwrap();
         Self {
@@ -71,6 +78,17 @@ impl Client {
             fences: 0,
             acks: 1_000,
         }
+    }
+
+    /// An engine connection through a proxy that says where it comes from, after its handshake.
+    pub(crate) async fn behind_proxy(addr: SocketAddr, forwarded_for: &'static str) -> Self {
+        let url = format!("ws://{addr}/socket.io/?EIO=4&transport=websocket");
+        let mut request = url.into_client_request().unwrap();
+        let headers = request.headers_mut();
+        headers.insert("x-forwarded-for", HeaderValue::from_static(forwarded_for));
+        let mut client = Self::open_with(addr, request).await;
+        assert!(client.text().await.starts_with('0'));
+        client
     }
 
     /// Joins the main namespace.
@@ -108,6 +126,19 @@ impl Client {
                 }
                 // An answer may come behind what it answers.
                 other => self.inbox.push_back(other),
+            }
+        }
+    }
+
+    /// Sends an event and waits for its ack; what came instead if the connection ended.
+    pub(crate) async fn call_or_end(&mut self, event: &str) -> Result<(), Vec<Came>> {
+        self.send(&format!("42999[\"{event}\",null]")).await;
+        let mut instead = Vec::new();
+        loop {
+            match self.next().await {
+                Came::Text(text) if text.starts_with("43999[") => return Ok(()),
+                Came::Closed(_) => return Err(instead),
+                came => instead.push(came),
             }
         }
     }

@@ -5,18 +5,25 @@
 )]
 #![recursion_limit = "256"]
 
+mod auth;
 mod binary;
 mod chunks;
 mod client;
 mod delivery;
+mod enrolment;
 mod fallback;
 mod http;
 mod lifecycle;
 mod limits;
 mod malformed;
+mod management;
+mod manager;
 mod payloads;
 mod polling;
 mod presence;
+mod rates;
+mod reload;
+mod rename;
 mod routing;
 mod script;
 mod server;
