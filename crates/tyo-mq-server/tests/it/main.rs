@@ -13,6 +13,7 @@ mod delivery;
 mod enrolment;
 mod fallback;
 mod http;
+mod http_api;
 mod lifecycle;
 mod limits;
 mod malformed;
