@@ -28,7 +28,7 @@ impl Loaded {
     #[must_use]
     pub fn without_file() -> Self {
         Self {
-            settings: Settings::default(),
+            settings: super::for_new_file(),
             warnings: Vec::new(),
             created: false,
             text: "{}".to_owned(),
