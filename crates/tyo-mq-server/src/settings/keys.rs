@@ -132,7 +132,7 @@ const OBEYED: &[&str] = &[
     "auth.external_validators",
     "auth.management_tokens",
     "auth.ephemeral_realm_ttl",
-    "auth.hash_tokens",
+    "auth.token_storage",
     "auth.max_failures_per_minute",
     "auth.tokens",
     "auth.realms",
