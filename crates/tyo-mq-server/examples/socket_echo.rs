@@ -153,6 +153,7 @@ async fn main() -> std::io::Result<()> {
         ping_interval: Duration::from_millis(300),
         ping_timeout: Duration::from_millis(200),
         max_payload: 1_000_000,
+        lenient_version: false,
         ..EngineConfig::default()
     };
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;

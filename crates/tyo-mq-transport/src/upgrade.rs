@@ -1,6 +1,7 @@
 //! WebSocket handshakes: for a new session, and for one that polls.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -24,6 +25,10 @@ use crate::io::Io;
 
 /// Bytes of a decoded `Sec-WebSocket-Key`.
 const KEY_BYTES: usize = 16;
+
+/// Clients of revision 3 may begin to listen only after they have seen the answer to their handshake: what comes in the
+/// same piece of the stream is lost on them.
+const OPEN_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a request tells the application. Takes the headers out of it.
 pub(crate) fn connect_info(parts: &mut Parts, protocol: Protocol, carrier: Carrier) -> ConnectInfo {
@@ -79,6 +84,9 @@ async fn run_new<A: Application>(engine: Arc<Shared<A>>, upgrade: OnUpgrade, inf
     let Ok(upgraded) = upgrade.await else {
         return;
     };
+    if info.protocol == Protocol::V3 {
+        tokio::time::sleep(OPEN_PAUSE).await;
+    }
     let (io, early) = Io::new(upgraded);
     if let Some(driver) = start(&engine, io, &early, info) {
         tokio::spawn(driver.run());
