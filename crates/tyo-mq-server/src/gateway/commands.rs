@@ -13,15 +13,13 @@ use tyo_mq_core::engine::{
 use tyo_mq_core::runtime::{Flushes, Outlet};
 use tyo_mq_protocol::events::{self, CONSUME_PREFIX, EventKind};
 use tyo_mq_protocol::{
-    Answer, Backoff, Broadcast, ClientEvent, Confirm, Notice, ParseError, Produce,
-    ProduceChunk, Status, Ttl, encode_envelope, parse_event, parse_produce,
+    Answer, Backoff, Broadcast, ClientEvent, Confirm, Notice, ParseError, Produce, ProduceChunk,
+    Status, Ttl, encode_envelope, parse_event, parse_produce,
 };
 use tyo_mq_transport::{Connection, Frame, Refused, SendKind};
 
 use super::Shared;
-use super::encode::{
-    acked_frames, confirm_frame, notice_frame, pong_frame, received_frame,
-};
+use super::encode::{acked_frames, confirm_frame, notice_frame, pong_frame, received_frame};
 use super::socket::MainSocket;
 use crate::now_ms;
 
