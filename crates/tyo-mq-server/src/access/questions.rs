@@ -147,40 +147,7 @@ impl Access {
             .setting("limits")
             .and_then(Value::as_object)
             .cloned();
-        let mut block = kept.unwrap_or_default();
-        let empty = || Value::from(Object::new());
-        let mut realms = block
-            .get("realms")
-            .cloned()
-            .unwrap_or_else(empty)
-            .as_object()
-            .cloned()
-            .unwrap_or_default();
-        let mut own = match realm {
-            Some(realm) => realms
-                .get(realm.as_str())
-                .and_then(Value::as_object)
-                .cloned()
-                .unwrap_or_default(),
-            None => block.clone(),
-        };
-        for (name, value) in changes.iter() {
-            let name = name.to_lossy();
-            match value {
-                Value::Null => _ = own.remove(&name),
-                value => own.set(&name, value.clone()),
-            }
-        }
-        match realm {
-            Some(realm) => {
-                realms.set(realm.as_str(), Value::from(own));
-                block.set("realms", Value::from(realms));
-            }
-            None => block = own,
-        }
-        if block.get("enabled").is_none() {
-            block.set("enabled", true);
-        }
+        let block = changed_limits(kept.unwrap_or_default(), realm, changes);
         let text = Value::from(block.clone()).to_json();
         let parsed = serde_json::from_str(&text).unwrap_or_default();
         self.set_limits(LimitConfig::from_settings(&parsed));
@@ -207,6 +174,44 @@ impl Access {
             Err(error) => Answer::Refused(Refusal::new(500, error.to_string())),
         }
     }
+}
+
+/// The block of limits with these changes, for all realms or for one.
+fn changed_limits(mut block: Object, realm: Option<&RealmName>, changes: &Object) -> Object {
+    let empty = || Value::from(Object::new());
+    let mut realms = block
+        .get("realms")
+        .cloned()
+        .unwrap_or_else(empty)
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
+    let mut own = match realm {
+        Some(realm) => realms
+            .get(realm.as_str())
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default(),
+        None => block.clone(),
+    };
+    for (name, value) in changes.iter() {
+        let name = name.to_lossy();
+        match value {
+            Value::Null => _ = own.remove(&name),
+            value => own.set(&name, value.clone()),
+        }
+    }
+    match realm {
+        Some(realm) => {
+            realms.set(realm.as_str(), Value::from(own));
+            block.set("realms", Value::from(realms));
+        }
+        None => block = own,
+    }
+    if block.get("enabled").is_none() {
+        block.set("enabled", true);
+    }
+    block
 }
 
 /// A number as JavaScript writes it.

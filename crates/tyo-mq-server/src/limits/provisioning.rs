@@ -78,7 +78,8 @@ mod tests {
         assert_eq!([admit("::1", 0), admit("::1", 0)], [Ok(()), Ok(())]);
         assert_eq!([admit("::1", 0), admit("::2", 0)], [Err(1800), Ok(())]);
         assert_eq!(admit("::1", 1_800_000), Ok(()));
-        let off = LimitConfig::from_settings(&json!({ "enabled": false, "realms_per_hour_per_ip": 1 }));
+        let off =
+            LimitConfig::from_settings(&json!({ "enabled": false, "realms_per_hour_per_ip": 1 }));
         let address = "::1".parse().unwrap();
         assert!((0..10).all(|_| limits.admit(&off, address, 0).is_ok()));
     }
