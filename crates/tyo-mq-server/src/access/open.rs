@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use tyo_mq_auth::enrolment::EnrolmentRequest;
 use tyo_mq_auth::entropy::SystemEntropy;
 use tyo_mq_auth::journal::NonceJournal;
 use tyo_mq_auth::json::{Object, Value};
 use tyo_mq_auth::nonce::NonceWindow;
-use tyo_mq_auth::store::SqliteAuthStore;
+use tyo_mq_auth::store::{AuthStoreError, SqliteAuthStore};
 use tyo_mq_auth::{AuthDocument, AuthState};
 use tyo_mq_core::runtime::Broker;
 
@@ -31,50 +32,18 @@ pub(crate) fn open(
     warnings
         .iter()
         .for_each(|warning| tracing::warn!("{warning}"));
-    let storage = settings.storage_options.to_string();
-    let mut keeper = Keeper::default().with_storage(
-        settings.storage.as_str().unwrap_or("memory"),
-        object(&storage),
-    );
-    let mut window = NonceWindow::forgetful(now_ms());
-    let mut requests = Vec::new();
-    if let Some(file) = settings.auth_store.file() {
-        let mut store = SqliteAuthStore::open(&file).map_err(|error| failed(&error))?;
-        let merged = document.merge_store(store.load().map_err(|error| failed(&error))?);
-        merged
-            .warnings
-            .iter()
-            .for_each(|warning| tracing::warn!("{warning}"));
-        store
-            .apply(&merged.imports)
-            .map_err(|error| failed(&error))?;
-        let used = store
-            .load_nonces(now_ms())
-            .map_err(|error| failed(&error))?;
-        window = NonceWindow::restored(used, now_ms());
-        requests = store.load_requests().map_err(|error| failed(&error))?;
-        keeper = keeper.with_store(store);
-    } else if let Some(file) = &options.settings_file {
-        let journal = journal_path(file);
-        let (journal, used) =
-            NonceJournal::open(&journal, now_ms()).map_err(|error| failed(&error))?;
-        window = NonceWindow::restored(used, now_ms());
-        keeper = keeper.with_journal(journal);
-    }
-    if let Some(file) = &options.settings_file {
-        keeper = keeper.with_settings(file, object(&options.settings_text));
-    }
+    let kept = Kept::open(settings, &options, &mut document)?;
     let mut environment = options.environment;
     announce(&ensure_admin_token(&mut document, &mut environment).map_err(|error| failed(&error))?);
-    let mut state = AuthState::new(document, window, Box::new(SystemEntropy::new()));
+    let mut state = AuthState::new(document, kept.window, Box::new(SystemEntropy::new()));
     state.set_has_store(settings.auth_store.file().is_some());
-    for request in requests {
+    for request in kept.requests {
         // What does not fit is beyond the bound that held when it was kept.
         let _ = state.requests_mut().insert(request);
     }
     let access = Access::new(
         state,
-        keeper,
+        kept.keeper,
         environment,
         broker.clone(),
         LimitConfig::from_settings(&settings.limits),
@@ -88,6 +57,61 @@ pub(crate) fn open(
         });
     }
     Ok(access)
+}
+
+/// What was kept from before, and where it goes on being kept.
+struct Kept {
+    keeper: Keeper,
+    window: NonceWindow,
+    requests: Vec<EnrolmentRequest>,
+}
+
+impl Kept {
+    fn open(
+        settings: &Settings,
+        options: &StartOptions,
+        document: &mut AuthDocument,
+    ) -> Result<Self, StartError> {
+        let storage = settings.storage.as_str().unwrap_or("memory");
+        let storage_options = object(&settings.storage_options.to_string());
+        let mut kept = Self {
+            keeper: Keeper::default().with_storage(storage, storage_options),
+            window: NonceWindow::forgetful(now_ms()),
+            requests: Vec::new(),
+        };
+        if let Some(file) = settings.auth_store.file() {
+            let read = kept.read_store(&file, document);
+            let store = read.map_err(|error| StartError::Auth(error.to_string()))?;
+            kept.keeper = kept.keeper.with_store(store);
+        } else if let Some(file) = &options.settings_file {
+            let opened = NonceJournal::open(&journal_path(file), now_ms());
+            let (journal, used) = opened.map_err(|error| StartError::Auth(error.to_string()))?;
+            kept.window = NonceWindow::restored(used, now_ms());
+            kept.keeper = kept.keeper.with_journal(journal);
+        }
+        if let Some(file) = &options.settings_file {
+            let document = object(&options.settings_text);
+            kept.keeper = kept.keeper.with_settings(file, document);
+        }
+        Ok(kept)
+    }
+
+    /// Joins the store's realms and tokens with those of the settings; what only those have goes into the store.
+    fn read_store(
+        &mut self,
+        file: &Path,
+        document: &mut AuthDocument,
+    ) -> Result<SqliteAuthStore, AuthStoreError> {
+        let mut store = SqliteAuthStore::open(file)?;
+        let merged = document.merge_store(store.load()?);
+        for warning in &merged.warnings {
+            tracing::warn!("{warning}");
+        }
+        store.apply(&merged.imports)?;
+        self.window = NonceWindow::restored(store.load_nonces(now_ms())?, now_ms());
+        self.requests = store.load_requests()?;
+        Ok(store)
+    }
 }
 
 impl Access {
