@@ -181,11 +181,20 @@ impl Realm {
             };
             ctx.store(self.index, op, purpose);
         } else {
+            self.forget_unsure(ctx, queue, entry);
             answer(ctx, Ok(()));
         }
         self.pump(ctx, queue);
         if let Some(sub) = blocked {
             self.pump_all_of(ctx, sub);
+        }
+    }
+
+    /// A store that failed to take a message, or lost its answer, may have kept it all the same.
+    fn forget_unsure(&mut self, ctx: &mut Context<'_>, index: usize, entry: Entry) {
+        if entry.row > 0 {
+            let departure = Departure::Removed(self.queues[index].key.clone());
+            self.depart(ctx, entry.id, departure);
         }
     }
 

@@ -311,7 +311,7 @@ impl Oracle {
         let expired = copy.expires_at_ms.is_some_and(|at_ms| at_ms <= now.wall_ms);
         let again = copy.departed;
         copy.departed = !handed;
-        ensure(handed || plain || expired || again, || {
+        ensure(handed || plain || expired || again || copy.acked, || {
             format!("{id} is removed without a reason: {copy:?}")
         })
     }
