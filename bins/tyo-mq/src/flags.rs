@@ -52,10 +52,27 @@ pub(crate) struct Flags {
 /// Something else to do than to serve.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Task {
+    /// Look into the settings
+    Config {
+        /// What to do
+        #[command(subcommand)]
+        task: ConfigTask,
+    },
+
     /// Copy the SQLite message store to a file, also while a broker uses it
     Backup {
         /// The copy
         to: PathBuf,
+    },
+}
+
+/// What can be done with the settings.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum ConfigTask {
+    /// Say what a setting is and where that comes from
+    Explain {
+        /// The setting, with dots for nesting, such as `storage_options.filename`
+        key: String,
     },
 }
 

@@ -7,12 +7,12 @@ mod flags;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
-use tyo_mq_server::{Environment, Loaded, Server, Settings, StartOptions};
+use tyo_mq_server::{Environment, Loaded, Server, Settings, Source, StartOptions};
 
-use flags::{Flags, Task};
+use flags::{ConfigTask, Flags, Task};
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -45,8 +45,12 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         Some(file) => StartOptions::with_file(file, &loaded),
         None => StartOptions::default(),
     };
-    let settings = flags.apply(loaded.settings, &environment)?;
+    let settings = flags.apply(loaded.settings.clone(), &environment)?;
     options.environment = environment;
+    if let Some(Task::Config { task }) = &flags.task {
+        let ConfigTask::Explain { key } = task;
+        return explain(key, &loaded, &settings, options.settings_file.as_deref());
+    }
     if flags.check_config {
         println!("settings are good");
         return Ok(());
@@ -63,13 +67,36 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         .build()
         .context("cannot start the runtime")?;
     match &flags.task {
-        None => runtime.block_on(serve(&settings, options)),
         Some(Task::Backup { to }) => {
             runtime.block_on(tyo_mq_server::backup(&settings, to))?;
             println!("copied to {}", to.display());
             Ok(())
         }
+        _ => runtime.block_on(serve(&settings, options)),
     }
+}
+
+fn explain(
+    key: &str,
+    loaded: &Loaded,
+    settings: &Settings,
+    file: Option<&Path>,
+) -> anyhow::Result<()> {
+    let Some(explained) = tyo_mq_server::explain(key, loaded, settings) else {
+        match tyo_mq_server::setting_suggestion(key) {
+            Some(near) => bail!("there is no setting {key}; did you mean {near}?"),
+            None => bail!("there is no setting {key}"),
+        }
+    };
+    let file = file.map(Path::display).map(|file| file.to_string());
+    let source = match explained.source {
+        Source::Default => "the default".to_owned(),
+        Source::Override => "a flag or the environment".to_owned(),
+        Source::File { line } => format!("{}, line {line}", file.unwrap_or_default()),
+    };
+    let value = explained.value.unwrap_or_else(|| "not set".to_owned());
+    println!("{key} = {value}\n  from {source}");
+    Ok(())
 }
 
 fn load(file: Option<&Path>) -> anyhow::Result<Loaded> {

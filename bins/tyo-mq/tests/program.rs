@@ -204,6 +204,26 @@ fn authentication_from_the_environment_makes_an_admin_token_once() {
 }
 
 #[test]
+fn a_setting_is_explained_with_its_origin() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("settings.json");
+    std::fs::write(&path, "{\n\"port\": 7\n}").unwrap();
+    let file = path.to_str().unwrap();
+    let check = |flags: &[&str], key: &str, code: i32, expected: &str| {
+        let args = [&["--settings", file], flags, &["config", "explain", key]].concat();
+        let output = run(&args);
+        let told = [text(&output.stdout), text(&output.stderr)].concat();
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.contains(expected), "{told}");
+    };
+    check(&[], "port", 0, "port = 7\n  from ");
+    check(&[], "port", 0, "settings.json, line 2");
+    check(&["--port", "8"], "port", 0, "port = 8\n  from a flag");
+    check(&[], "prefetch", 0, "prefetch = 1000\n  from the default");
+    check(&[], "prot", 1, "did you mean port?");
+}
+
+#[test]
 fn a_damaged_store_is_named_and_told_once() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("queue.sqlite");

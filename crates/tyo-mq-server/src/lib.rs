@@ -15,9 +15,10 @@ pub use environment::{AdminToken, Environment, ensure_admin_token};
 pub use gateway::{Gateway, GatewayConfig};
 pub use server::{Server, StartError, StartOptions};
 pub use settings::{
-    AuthStore, Backend, ConfigError, CorsSettings, DEFAULT_PORT, HttpApi, IdleEviction, Loaded,
-    OriginSetting, Settings, SettingsError, SlowConsumer, StorageConfig, Warning,
-    load as load_settings, parse as parse_settings, print_default as default_settings_document,
+    AuthStore, Backend, ConfigError, CorsSettings, DEFAULT_PORT, Explained, HttpApi, IdleEviction,
+    Loaded, OriginSetting, Settings, SettingsError, SlowConsumer, Source, StorageConfig, Warning,
+    explain, load as load_settings, parse as parse_settings,
+    print_default as default_settings_document, suggestion as setting_suggestion,
 };
 pub use storage::backup;
 

@@ -26,7 +26,7 @@ pub(super) fn look_up(path: &str) -> Known {
 }
 
 /// The known key that an unknown one was probably meant to be.
-pub(super) fn suggestion(path: &str) -> Option<&'static str> {
+pub fn suggestion(path: &str) -> Option<&'static str> {
     let candidates = OBEYED.iter().chain(LATER);
     let near = candidates
         .map(|known| (distance(path, known), *known))

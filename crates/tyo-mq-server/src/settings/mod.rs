@@ -1,6 +1,7 @@
 //! Settings: the reference's JSON file, its defaults and its environment. Values only; nothing is opened here.
 
 mod cors;
+mod explain;
 mod keys;
 mod load;
 #[cfg(test)]
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 pub use cors::{CorsSettings, OriginSetting};
 pub use tyo_mq_storage::{Backend, ConfigError, StorageConfig};
 
+pub use explain::{Explained, Source, explain};
+pub use keys::suggestion;
 pub use load::{Loaded, SettingsError, Warning, load, parse};
 
 use values::{Millis, PositiveCount, Seconds};
