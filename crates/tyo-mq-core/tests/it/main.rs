@@ -9,6 +9,7 @@ mod matcher;
 mod memory_store;
 mod model;
 mod presence;
+#[cfg(feature = "runtime")]
 mod rename;
 mod routing;
 mod simulation;
