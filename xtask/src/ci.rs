@@ -283,7 +283,7 @@ mod tests {
         check(&["--only=doc"], &["doc"]);
         check(&["--only", "fmt,doc", "--skip", "doc"], &["fmt"]);
         check(
-            &["--skip", "fuzz,conformance,cases,deny"],
+            &["--skip", "fuzz,conformance,cases,deny,rounds"],
             &["fmt", "tidy", "clippy", "test", "doc"],
         );
     }

@@ -36,7 +36,7 @@ pub(crate) async fn list(broker: &Broker, realm: &str, query: &str) -> Result<An
     }
 }
 
-/// All dead letters of a realm, or of all realms, as a JSON array; at most the first [`MAX_LISTED`].
+/// All dead letters of a realm, or of all realms, as a JSON array; at most the first 10 000.
 ///
 /// # Errors
 /// What the store says.
