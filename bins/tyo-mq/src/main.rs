@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Parser;
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tyo_mq_server::{Environment, Loaded, Server, Settings, Source, StartOptions};
 
@@ -55,17 +56,7 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         println!("settings are good");
         return Ok(());
     }
-    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::warn!(%error, "cannot raise the number of open files");
-    }
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if settings.workers > 0 {
-        builder.worker_threads(settings.workers);
-    }
-    let runtime = builder
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = runtime(&settings)?;
     match &flags.task {
         Some(Task::Backup { to }) => {
             runtime.block_on(tyo_mq_server::backup(&settings, to))?;
@@ -74,6 +65,18 @@ fn run(flags: &Flags) -> anyhow::Result<()> {
         }
         _ => runtime.block_on(serve(&settings, options)),
     }
+}
+
+fn runtime(settings: &Settings) -> anyhow::Result<Runtime> {
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "cannot raise the number of open files");
+    }
+    let mut builder = Builder::new_multi_thread();
+    if settings.workers > 0 {
+        builder.worker_threads(settings.workers);
+    }
+    let runtime = builder.enable_all().build();
+    runtime.context("cannot start the runtime")
 }
 
 fn explain(
