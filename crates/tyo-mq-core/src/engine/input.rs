@@ -96,6 +96,8 @@ pub enum Input<'a> {
 pub struct RealmPolicy {
     /// Whether anonymous names may register; by default only in realm `default`.
     pub allow_anonymous: Option<bool>,
+    /// Most messages that the realm keeps, instead of the engine's limit for all realms.
+    pub max_queued: Option<u64>,
 }
 
 /// Chosen by the caller, handed back with the reply.

@@ -281,11 +281,8 @@ impl Realm {
         let idle = self.queues[queue].is_idle();
         // What stands behind stored messages must be stored too, or it would overtake them.
         let keep = keep || self.queues[queue].backlog.is_some() || !self.subs[sub].spec.ack;
-        let full = ctx
-            .config
-            .limits
-            .max_queued_per_realm
-            .is_some_and(|most| self.stored >= most);
+        let most = ctx.config.limits.max_queued_per_realm;
+        let full = (self.policy.max_queued.or(most)).is_some_and(|most| self.stored >= most);
         if keep && full {
             return self.refuse_full(publication);
         }

@@ -341,7 +341,7 @@ impl Realm {
             && self.queues.is_empty()
             && self.confirms.is_empty()
             && self.unsettled.is_empty()
-            && self.policy == RealmPolicy::default()
+            && self.policy.allow_anonymous.is_none()
     }
 
     pub(crate) fn live_session(&self, id: Option<SessionId>) -> Option<&Session> {

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use tyo_mq_auth::document::RowChange;
 use tyo_mq_auth::{Change, Effect};
-use tyo_mq_core::engine::RealmPolicy;
 
 use super::Access;
 use super::keeper::KeeperError;
@@ -60,17 +59,7 @@ impl Access {
         self.generation.fetch_add(1, Ordering::AcqRel);
         for change in changes {
             if let Change::Realm(name) = change {
-                let config = self
-                    .state()
-                    .document()
-                    .realm(name.as_str())
-                    .and_then(|config| config.allow_anonymous());
-                self.broker.set_policy(
-                    name.as_str(),
-                    RealmPolicy {
-                        allow_anonymous: config,
-                    },
-                );
+                self.tell_policy(name.as_str());
             }
         }
         for socket in self.sockets.all() {

@@ -16,6 +16,7 @@ mod requests;
 mod sockets;
 mod validator;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -181,6 +182,7 @@ impl Access {
         self.limits_enabled
             .store(limits.is_enabled(), Ordering::Relaxed);
         *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
+        self.tell_policies();
     }
 
     /// A new socket, known from now on.
@@ -229,19 +231,40 @@ impl Access {
     pub(crate) fn place(&self, socket: &SocketHandle) -> Option<Place> {
         let grant = socket.auth().grant().cloned()?;
         let realm = grant.realm.as_str().to_owned();
-        let allow_anonymous = self
-            .state()
-            .document()
-            .realm(&realm)
-            .and_then(|config| config.allow_anonymous());
-        if allow_anonymous.is_some() {
-            self.broker
-                .set_policy(&realm, RealmPolicy { allow_anonymous });
-        }
+        self.tell_policy(&realm);
         Some(Place {
             realm,
             role: grant.role.as_str().to_owned(),
         })
+    }
+
+    /// Tells the broker what a realm allows now.
+    fn tell_policy(&self, realm: &str) {
+        let allow_anonymous = self
+            .state()
+            .document()
+            .realm(realm)
+            .and_then(|config| config.allow_anonymous());
+        let limits = self.limits.read().unwrap_or_else(PoisonError::into_inner);
+        let most = limits.of_realm(realm, Limit::MAX_QUEUED_PER_REALM);
+        drop(limits);
+        let policy = RealmPolicy {
+            allow_anonymous,
+            max_queued: Some(most.map_or(u64::MAX, |most| most as u64)),
+        };
+        self.broker.set_policy(realm, policy);
+    }
+
+    /// Tells the broker what the realms allow in which there are sockets.
+    fn tell_policies(&self) {
+        let realm = |socket: &Arc<SocketHandle>| {
+            let auth = socket.auth();
+            auth.grant().map(|grant| grant.realm.as_str().to_owned())
+        };
+        let realms: BTreeSet<String> = self.sockets.all().iter().filter_map(realm).collect();
+        for realm in realms {
+            self.tell_policy(&realm);
+        }
     }
 
     /// Says how the settings file is read again.

@@ -184,6 +184,31 @@ async fn limits_change_while_the_broker_runs() {
 }
 
 #[tokio::test]
+async fn the_most_stored_messages_change_while_the_broker_runs() {
+    let server = Running::with(settings()).await;
+    let (mut client, _) = authenticate(&server, r#"{"realm":"open"}"#).await;
+    let (mut gone, _) = authenticate(&server, r#"{"realm":"open"}"#).await;
+    let subscribe =
+        r#"{"event":"e","producer":"P","consumer":"gone","consumer_id":"gone","durable":true}"#;
+    gone.send(&format!(r#"42["SUBSCRIBE",{subscribe}]"#)).await;
+    assert!(gone.call("PING", "{}").await.is_string());
+    gone.send("41").await;
+    let kept = r#"{"event":"e","message":1,"from":"P","guaranteed":true}"#;
+    let limit = |most: Value| json!({"command": "set_limits", "realm": "open", "limits": {"max_queued_per_realm": most}});
+    // Nothing is kept until the broker has seen the consumer leave.
+    let mut queued = 0;
+    while queued == 0 {
+        queued = client.call("PRODUCE", kept).await["queued"]
+            .as_u64()
+            .unwrap();
+    }
+    manage(&server, limit(json!(1))).await;
+    assert_eq!(client.call("PRODUCE", kept).await["code"], 507);
+    manage(&server, limit(Value::Null)).await;
+    assert_eq!(client.call("PRODUCE", kept).await["queued"], 1);
+}
+
+#[tokio::test]
 async fn behind_a_proxy_the_client_counts_if_the_proxy_is_trusted() {
     let rows = [
         // Nobody is believed: all are one address.

@@ -218,6 +218,7 @@ impl World {
             "policy" => {
                 let policy = RealmPolicy {
                     allow_anonymous: Some(false),
+                    ..RealmPolicy::default()
                 };
                 return self.feed(Input::Policy {
                     realm: rest,
