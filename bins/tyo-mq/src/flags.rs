@@ -1,5 +1,6 @@
 //! Flags and environment of the program, laid over the settings file.
 
+use std::io::IsTerminal;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -81,6 +82,7 @@ impl Flags {
     pub(crate) fn start_log(&self) {
         tracing_subscriber::fmt()
             .with_env_filter(self.log.clone())
+            .with_ansi(std::io::stderr().is_terminal())
             .with_writer(std::io::stderr)
             .init();
     }

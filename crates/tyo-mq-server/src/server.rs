@@ -34,7 +34,7 @@ pub struct Server {
 #[non_exhaustive]
 pub enum StartError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {addr}: {source}")]
+    #[error("cannot listen on {addr}")]
     Listen {
         /// Which.
         addr: SocketAddr,
