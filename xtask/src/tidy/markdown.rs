@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn registries_are_not_named_by_host() {
-        let host = ["https://registry.npmjs", "org/ws"].join(".");
+        let host = ["https://registry", "npmjs", "org/ws"].join(".");
         assert_eq!(registry_hosts("package-lock.json", &host).len(), 1);
         assert!(registry_hosts("a.md", "npm install ws").is_empty());
     }
