@@ -10,6 +10,8 @@ use tyo_mq_auth::nonce::UsedNonce;
 use tyo_mq_auth::store::{AuthStoreError, SqliteAuthStore};
 use tyo_mq_auth::{Effect, ServerView};
 
+use crate::settings::{self, SettingsError};
+
 use super::reload::{HOT, differences};
 
 /// Keeps what changes while the broker runs.
@@ -36,6 +38,9 @@ pub(crate) enum KeeperError {
     /// The auth store failed.
     #[error(transparent)]
     Store(#[from] AuthStoreError),
+    /// The next start would refuse the settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     File {
@@ -117,17 +122,32 @@ impl Keeper {
 
     /// Sets one key of the settings file and writes it; nothing without a file.
     pub(super) fn write_setting(&mut self, key: &str, value: Value) -> Result<(), KeeperError> {
+        self.write_settings([(key, value)])
+    }
+
+    /// Sets keys of the settings file and writes it once; nothing without a file. What the next start would refuse is
+    /// refused here, and changes nothing.
+    pub(super) fn write_settings<const N: usize>(
+        &mut self,
+        changes: [(&str, Value); N],
+    ) -> Result<(), KeeperError> {
         let Some(file) = &mut self.settings else {
             return Ok(());
         };
-        file.document.set(key, value);
-        let mut text = Value::from(file.document.clone()).to_pretty_json();
+        let mut document = file.document.clone();
+        for (key, value) in changes {
+            document.set(key, value);
+        }
+        let mut text = Value::from(document.clone()).to_pretty_json();
         text.push('\n');
+        settings::parse(&text)?;
         let written = replace_private(&file.path, text.as_bytes());
         written.map_err(|source| KeeperError::File {
             path: file.path.clone(),
             source,
-        })
+        })?;
+        file.document = document;
+        Ok(())
     }
 
     pub(super) fn setting(&self, key: &str) -> Option<&Value> {

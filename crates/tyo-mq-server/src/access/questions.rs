@@ -5,6 +5,7 @@ use tyo_mq_auth::{Answer, Question, RealmName, Refusal};
 use tyo_mq_core::store::StoreError;
 
 use super::Access;
+use super::keeper::KeeperError;
 use crate::limits::{Limit, LimitConfig};
 
 impl Access {
@@ -160,17 +161,19 @@ impl Access {
     /// The store is opened at the start: a change is kept, and told to need one.
     fn change_persistence(&self, storage: &'static str, options: Object) -> Answer {
         let mut keeper = self.keeper();
-        if keeper.setting("storage").is_none() && !keeper.view().has_settings_file {
-            return Answer::Refused(Refusal::new(
-                501,
-                "without a settings file the store cannot be changed",
-            ));
+        if !keeper.view().has_settings_file {
+            let message = "without a settings file the store cannot be changed";
+            return Answer::Refused(Refusal::new(501, message));
         }
-        let written = keeper
-            .write_setting("storage", Value::from(storage))
-            .and_then(|()| keeper.write_setting("storage_options", Value::from(options)));
-        match written {
+        let changes = [
+            ("storage", Value::from(storage)),
+            ("storage_options", Value::from(options)),
+        ];
+        match keeper.write_settings(changes) {
             Ok(()) => Answer::Value(Value::from("in force after a restart")),
+            Err(error @ KeeperError::Settings(_)) => {
+                Answer::Refused(Refusal::new(400, error.to_string()))
+            }
             Err(error) => Answer::Refused(Refusal::new(500, error.to_string())),
         }
     }

@@ -1,11 +1,12 @@
 //! Reads a settings file: everything is checked before anything is used.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tyo_mq_auth::AuthDocument;
+use tyo_mq_auth::files::replace_private;
 
 use super::keys::{self, Known};
 use super::{Backend, Settings};
@@ -271,19 +272,5 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
     {
         std::fs::create_dir_all(folder)?;
     }
-    let temporary = path.with_extension(format!("tmp-{}", std::process::id()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&temporary).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .inspect_err(|_| {
-            // What is left of a failed write is of no use to anybody.
-            let _ = std::fs::remove_file(&temporary);
-        })
+    replace_private(path, text.as_bytes())
 }
