@@ -12,7 +12,7 @@ use tyo_mq_storage::{Backend, Fallback, FallbackStore, Plan, RedisConfig, Sqlite
 use tyo_mq_storage_redis::RedisStore;
 use tyo_mq_storage_sqlite::SqliteStore;
 
-pub(crate) use handover::Handover;
+pub(crate) use handover::{Handover, adopt};
 
 use crate::server::StartError;
 use crate::settings::Settings;
@@ -27,20 +27,33 @@ pub(crate) async fn open(
     let backend = backend(settings)?;
     let name = name(&backend);
     let opened = match backend {
-        Backend::Memory => Ok(memory()),
-        Backend::Sqlite(config) => open_sqlite(config).await,
-        Backend::Redis(mut config) => {
-            if settings.expired_to_dlq {
-                // What expired must be there until a sweep has made a dead letter of it.
-                config.keep_expired = 3 * settings.idle_eviction.interval_ms.duration().max(SWEEP);
-            }
-            match config.fallback.clone() {
-                Some(fallback) => open_with_fallback(config, fallback, handover.clone()).await,
-                None => open_redis(config).await,
-            }
+        Backend::Redis(mut config) if config.fallback.is_some() => {
+            let fallback = config.fallback.take();
+            let fallback = fallback.unwrap_or(Fallback::Memory);
+            let config = for_sweeps(settings, config);
+            open_with_fallback(config, fallback, handover.clone()).await
         }
+        _ => open_wanted(settings).await,
     };
     opened.map_err(|source| StartError::Store { name, source })
+}
+
+/// Opens the store that is wanted, and nothing in its place.
+pub(crate) async fn open_wanted(settings: &Settings) -> Opened {
+    let unusable = |error: StartError| StoreError::Unavailable(error.to_string());
+    match backend(settings).map_err(unusable)? {
+        Backend::Memory => Ok(memory()),
+        Backend::Sqlite(config) => open_sqlite(config).await,
+        Backend::Redis(config) => open_redis(for_sweeps(settings, config)).await,
+    }
+}
+
+/// What expired must be there until a sweep has made a dead letter of it.
+fn for_sweeps(settings: &Settings, mut config: RedisConfig) -> RedisConfig {
+    if settings.expired_to_dlq {
+        config.keep_expired = 3 * settings.idle_eviction.interval_ms.duration().max(SWEEP);
+    }
+    config
 }
 
 /// How a store is named to people; an address may hold a password.

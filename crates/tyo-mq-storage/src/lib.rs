@@ -8,6 +8,7 @@ mod config;
 pub mod conformance;
 mod fallback;
 mod json_row;
+mod moving;
 mod record;
 mod spec;
 mod timestamp;
@@ -17,6 +18,7 @@ pub use config::{
 };
 pub use fallback::{FallbackStore, Opener, Plan};
 pub use json_row::{decode_json_letter, decode_json_row, encode_json_letter, encode_json_row};
+pub use moving::Move;
 pub use record::{EncodedMessage, MessageRow, RowReader};
 pub use spec::{decode_spec, encode_spec};
 pub use timestamp::parse_iso8601;

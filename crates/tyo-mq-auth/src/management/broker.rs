@@ -8,7 +8,7 @@ use crate::names::RealmName;
 use crate::refusal::Refusal;
 
 use super::fields;
-use super::{Context, Plan};
+use super::{Context, Draft, Plan};
 
 /// What the server shows of itself in replies, and what it can do.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct ServerView {
     pub storage: String,
     /// Its options.
     pub storage_options: Object,
+    /// The store cannot be reached yet: another one is in use.
+    pub storage_pending: bool,
     /// The namespaces, each an object with its `module`.
     pub namespaces: Object,
     /// Whether a settings file is watched.
@@ -42,7 +44,8 @@ pub enum Question {
         /// The new name.
         to: RealmName,
     },
-    /// Opens another message store in place of the one in use, and keeps both settings. Answer: done.
+    /// Lets another message store take over with what the present one holds, and keeps both settings. Answer: when that
+    /// holds.
     SetPersistence {
         /// `memory`, `sqlite` or `redis`.
         storage: &'static str,
@@ -130,6 +133,7 @@ impl Default for ServerView {
         Self {
             storage: "memory".to_owned(),
             storage_options: Object::new(),
+            storage_pending: false,
             namespaces: Object::new().with("/remote", remote),
             has_settings_file: false,
             data_dir: None,
@@ -141,9 +145,14 @@ impl Default for ServerView {
 impl ServerView {
     pub(super) fn redacted_persistence(&self) -> Object {
         let options = Value::from(self.storage_options.clone());
-        Object::new()
+        let shown = Object::new()
             .with("storage", self.storage.as_str())
-            .with("storage_options", document::redacted_value(&options))
+            .with("storage_options", document::redacted_value(&options));
+        if self.storage_pending {
+            shown.with("pending", true)
+        } else {
+            shown
+        }
     }
 }
 
@@ -262,6 +271,10 @@ pub(super) fn set_persistence(context: &Context<'_>) -> Result<Plan, Refusal> {
     check_options(context, &options)?;
     Ok(Plan {
         question: Some(Question::SetPersistence { storage, options }),
+        answer: Draft {
+            answer_field: Some("in_force"),
+            ..Draft::default()
+        },
         ..Plan::default()
     })
 }

@@ -55,6 +55,8 @@ pub enum Input<'a> {
         /// How it ended.
         result: StoreResult,
     },
+    /// How long a stored message lives if nobody says; `None` is for ever.
+    DefaultTtl(Option<u64>),
     /// What the store held when the broker started; before any session opens.
     Loaded(Snapshot),
     /// A dead letter goes back to its queue.

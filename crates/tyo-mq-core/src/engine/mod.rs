@@ -162,6 +162,7 @@ impl Engine {
                 }
             }
             Input::Stored { token, result } => self.on_stored(now, token, result, out),
+            Input::DefaultTtl(ttl_ms) => self.config.default_ttl_ms = ttl_ms,
             Input::Loaded(snapshot) => self.restore(now, snapshot, out),
             Input::Requeue { realm, id, reply } => self.requeue(now, realm, id, reply, out),
             Input::PurgeRealm { realm } => {

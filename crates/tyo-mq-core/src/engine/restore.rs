@@ -11,7 +11,9 @@ use super::output::Output;
 use super::queue::Backlog;
 use super::realm::{Context, Purge, Purpose, Realm};
 use crate::message::{MessageId, SessionId};
-use crate::store::{DurableSubscription, QueueKey, Snapshot, StoreOp, StoreReply, StoreResult};
+use crate::store::{
+    DurableSubscription, Position, QueueKey, Snapshot, StoreOp, StoreReply, StoreResult,
+};
 
 impl Engine {
     /// Takes up what the store held: durable subscriptions, and queues with messages. It may come while we run, from a store
@@ -27,6 +29,16 @@ impl Engine {
             let (realm, mut ctx) = self.split(index, now, out);
             realm.restore_queue(&mut ctx, &key, count);
         }
+    }
+
+    /// The last position of the store that is remembered.
+    pub fn last_position(&self) -> Position {
+        let queues = self.realms.iter().flat_map(|(_, realm)| &realm.queues);
+        let remembered = queues.map(|(_, queue)| {
+            let read = queue.backlog.as_ref().map(|backlog| backlog.after);
+            queue.tail.max(read.unwrap_or_default())
+        });
+        remembered.max().unwrap_or_default()
     }
 
     pub(crate) fn requeue(

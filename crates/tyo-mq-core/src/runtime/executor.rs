@@ -6,6 +6,7 @@ use tokio::sync::Notify;
 
 use super::outlet::Flushes;
 use super::shard::Shard;
+use super::slot::StoreSlot;
 use crate::engine::StoreToken;
 use crate::store::{Store, StoreError, StoreOp, StoreResult};
 
@@ -119,10 +120,12 @@ impl Executor {
     }
 
     /// Runs until it is closed and everything is done.
-    pub(crate) async fn run(self: Arc<Self>, store: Arc<dyn Store>, shards: Arc<[Arc<Shard>]>) {
+    pub(crate) async fn run(self: Arc<Self>, store: Arc<StoreSlot>, shards: Arc<[Arc<Shard>]>) {
         loop {
+            let store = store.enter().await;
             let batch = self.take();
             if batch.is_empty() {
+                drop(store);
                 if self.lock().closed {
                     return;
                 }

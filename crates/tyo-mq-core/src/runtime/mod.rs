@@ -10,6 +10,7 @@ mod local;
 mod outlet;
 mod rename;
 mod shard;
+mod slot;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher};
@@ -28,6 +29,7 @@ use clock::Clock;
 use executor::Executor;
 use rename::{KnownRealm, Moved};
 use shard::Shard;
+use slot::StoreSlot;
 
 use crate::engine::{
     Command, Config, Counters, Engine, Input, OBSERVER_REALM, Publish, Reach, RealmPolicy,
@@ -44,7 +46,7 @@ pub struct Broker {
 
 struct Inner {
     shards: Arc<[Arc<Shard>]>,
-    store: Arc<dyn Store>,
+    store: Arc<StoreSlot>,
     executor: Arc<Executor>,
     tasks: std::sync::Mutex<Tasks>,
     hasher: hashbrown::DefaultHashBuilder,
@@ -107,17 +109,17 @@ impl Broker {
             .iter()
             .map(|shard| tokio::spawn(shard.clone().keep_time()))
             .collect();
+        let store = Arc::new(StoreSlot::new(store));
         let task = tokio::spawn(executor.clone().run(store.clone(), shards.clone()));
-        let tasks = std::sync::Mutex::new(Tasks {
-            timers,
-            executor: Some(task),
-        });
         let broker = Self {
             inner: Arc::new(Inner {
                 shards,
                 store,
                 executor,
-                tasks,
+                tasks: std::sync::Mutex::new(Tasks {
+                    timers,
+                    executor: Some(task),
+                }),
                 hasher: hashbrown::DefaultHashBuilder::default(),
                 moved: Moved::default(),
             }),
@@ -241,9 +243,9 @@ impl Broker {
         sums
     }
 
-    /// The message store.
-    pub fn store(&self) -> &Arc<dyn Store> {
-        &self.inner.store
+    /// The message store in use.
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.inner.store.current()
     }
 
     /// Lists dead letters of a realm, or of all, oldest first.
@@ -256,10 +258,8 @@ impl Broker {
         after: Option<u64>,
         limit: usize,
     ) -> Result<DeadLetterPage, StoreError> {
-        self.inner
-            .store
-            .dead_letters(realm.map(Arc::from), after, limit)
-            .await
+        let store = self.inner.store.enter().await;
+        store.dead_letters(realm.map(Arc::from), after, limit).await
     }
 
     /// Shows one dead letter.
@@ -271,8 +271,8 @@ impl Broker {
         realm: Option<&str>,
         id: &str,
     ) -> Result<Option<DeadLetter>, StoreError> {
-        self.inner
-            .store
+        let store = self.inner.store.enter().await;
+        store
             .dead_letter(realm.map(Arc::from), MessageId::from(id))
             .await
     }
@@ -295,8 +295,8 @@ impl Broker {
         realm: Option<&str>,
         id: &str,
     ) -> Result<bool, StoreError> {
-        self.inner
-            .store
+        let store = self.inner.store.enter().await;
+        store
             .discard_dead_letter(realm.map(Arc::from), MessageId::from(id))
             .await
     }
@@ -319,7 +319,7 @@ impl Broker {
             // It ends by itself when nothing waits any more; a panic there is reported by tokio.
             let _ = executor.await;
         }
-        self.inner.store.close().await;
+        self.inner.store.current().close().await;
     }
 
     /// Shows a message to the observers in realm `*`, if there are any.

@@ -17,7 +17,6 @@ use crate::store::{InlineStore, Store, StoreError, StoreOp, StoreResult};
 pub(crate) struct Shard {
     index: usize,
     core: Mutex<Core>,
-    store: Arc<dyn Store>,
     executor: Arc<Executor>,
     clock: Clock,
     /// Wakes the shard's task: an earlier deadline, or replays to go on with.
@@ -33,6 +32,12 @@ struct Core {
     sessions: Slab<Entry>,
     opened: u32,
     out: Vec<Output>,
+    /// The store, if it answers at once and no operation is on another way to it.
+    inline: Option<Arc<dyn Store>>,
+    /// The store becomes that when nothing is on another way any more.
+    becomes_inline: Option<Arc<dyn Store>>,
+    /// Operations that the executor has.
+    under_way: usize,
     /// Results of a store that answers at once.
     results: VecDeque<(StoreToken, StoreResult)>,
     paced: Vec<SessionId>,
@@ -60,6 +65,9 @@ impl Shard {
             sessions: Slab::new(),
             opened: 0,
             out: Vec::new(),
+            inline: Some(store).filter(|store| store.as_inline().is_some()),
+            becomes_inline: None,
+            under_way: 0,
             results: VecDeque::new(),
             paced: Vec::new(),
             requeues: Slab::new(),
@@ -69,7 +77,6 @@ impl Shard {
         Self {
             index,
             core: Mutex::new(core),
-            store,
             executor,
             clock,
             wake: Notify::new(),
@@ -135,8 +142,24 @@ impl Shard {
     ) {
         let mut core = self.lock();
         for (token, result) in results {
+            core.under_way -= 1;
             self.run(&mut core, Input::Stored { token, result }, flushes);
         }
+        core.settle_way();
+    }
+
+    /// From now on operations go to the executor.
+    pub(crate) fn leave_inline(&self) {
+        let mut core = self.lock();
+        core.inline = None;
+        core.becomes_inline = None;
+    }
+
+    /// Operations go to this store at once, as soon as the executor has none any more.
+    pub(crate) fn go_inline(&self, store: Arc<dyn Store>) {
+        let mut core = self.lock();
+        core.becomes_inline = Some(store);
+        core.settle_way();
     }
 
     pub(crate) fn requeue(
@@ -231,11 +254,14 @@ impl Shard {
     }
 
     fn keep(&self, core: &mut Core, token: StoreToken, op: StoreOp) {
-        if let Some(store) = self.store.as_inline() {
+        if let Some(store) = core.inline.as_ref().and_then(|store| store.as_inline()) {
             let result = InlineStore::execute_now(store, op);
             core.results.push_back((token, result));
-        } else if let Err(error) = self.executor.push(self.index, token, op) {
-            core.results.push_back((token, Err(error)));
+            return;
+        }
+        match self.executor.push(self.index, token, op) {
+            Ok(()) => core.under_way += 1,
+            Err(error) => core.results.push_back((token, Err(error))),
         }
     }
 
@@ -294,6 +320,15 @@ impl Shard {
 }
 
 impl Core {
+    /// Nothing is overtaken: the short way opens when the long one is empty.
+    fn settle_way(&mut self) {
+        if self.under_way == 0
+            && let Some(store) = self.becomes_inline.take()
+        {
+            self.inline = Some(store);
+        }
+    }
+
     fn entry(&mut self, id: SessionId) -> Option<&mut Entry> {
         self.sessions
             .get_mut(id.slot())

@@ -31,6 +31,23 @@ struct SettingsFile {
     started: Object,
 }
 
+impl SettingsFile {
+    /// The document with these keys, and its text; an error if the next start would refuse it.
+    fn with<const N: usize>(
+        &self,
+        changes: [(&str, Value); N],
+    ) -> Result<(Object, String), SettingsError> {
+        let mut document = self.document.clone();
+        for (key, value) in changes {
+            document.set(key, value);
+        }
+        let mut text = Value::from(document.clone()).to_pretty_json();
+        text.push('\n');
+        settings::parse(&text)?;
+        Ok((document, text))
+    }
+}
+
 /// Why something cannot be kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -74,8 +91,7 @@ impl Keeper {
     }
 
     pub(crate) fn with_storage(mut self, storage: &str, options: Object) -> Self {
-        self.view.storage = storage.to_owned();
-        self.view.storage_options = options;
+        self.show_storage(storage, options);
         self
     }
 
@@ -134,13 +150,7 @@ impl Keeper {
         let Some(file) = &mut self.settings else {
             return Ok(());
         };
-        let mut document = file.document.clone();
-        for (key, value) in changes {
-            document.set(key, value);
-        }
-        let mut text = Value::from(document.clone()).to_pretty_json();
-        text.push('\n');
-        settings::parse(&text)?;
+        let (document, text) = file.with(changes)?;
         let written = replace_private(&file.path, text.as_bytes());
         written.map_err(|source| KeeperError::File {
             path: file.path.clone(),
@@ -148,6 +158,31 @@ impl Keeper {
         })?;
         file.document = document;
         Ok(())
+    }
+
+    /// Whether the next start would take the settings with these keys; without a file it does not matter.
+    pub(super) fn check_settings<const N: usize>(
+        &self,
+        changes: [(&str, Value); N],
+    ) -> Result<(), KeeperError> {
+        let checked = self.settings.as_ref().map(|file| file.with(changes));
+        Ok(checked.transpose().map(|_| ())?)
+    }
+
+    /// Another store is asked for.
+    pub(super) fn show_storage(&mut self, storage: &str, options: Object) {
+        self.view.storage = storage.to_owned();
+        self.view.storage_options = options;
+    }
+
+    /// What the settings say of the store holds, as if the broker had been started with it.
+    pub(super) fn storage_holds(&mut self) {
+        if let Some(file) = &mut self.settings {
+            for key in ["storage", "storage_options"] {
+                let value = file.document.get(key).cloned();
+                file.started.set(key, value.unwrap_or(Value::Null));
+            }
+        }
     }
 
     pub(super) fn setting(&self, key: &str) -> Option<&Value> {

@@ -9,6 +9,7 @@ mod deadline;
 mod effects;
 mod keeper;
 mod open;
+mod persistence;
 mod questions;
 mod reload;
 mod rename;
@@ -36,6 +37,7 @@ pub(crate) use api::ApiHost;
 use api::ApiState;
 use keeper::Keeper;
 pub(crate) use open::open;
+use persistence::MessageStore;
 use reload::ReloadReport;
 pub(crate) use sockets::{SocketHandle, Sockets};
 
@@ -52,6 +54,7 @@ pub(crate) struct Access {
     state: Mutex<AuthState>,
     pub(crate) sockets: Sockets,
     broker: Broker,
+    message_store: MessageStore,
     /// Rises with each change: what a socket remembers of its rights is good for one number.
     generation: AtomicU64,
     limits: RwLock<Arc<LimitConfig>>,
@@ -113,6 +116,7 @@ impl Access {
             state: Mutex::new(state),
             sockets: Sockets::default(),
             broker,
+            message_store: MessageStore::default(),
             generation: AtomicU64::new(1),
             limits_enabled: AtomicBool::default(),
             limits: RwLock::default(),
@@ -144,6 +148,7 @@ impl Access {
     /// What the server shows of itself.
     fn view(&self) -> ServerView {
         let mut view = self.keeper().view();
+        view.storage_pending = self.message_store.is_waiting();
         let reloaded = self.reloaded.lock().unwrap_or_else(PoisonError::into_inner);
         view.reload = reloaded.as_ref().map(ReloadReport::to_object);
         view

@@ -48,6 +48,7 @@ pub(crate) fn open(
         broker.clone(),
         LimitConfig::from_settings(&settings.limits),
     );
+    access.message_store.opened_with(settings);
     access.set_http_api(settings.http_api);
     if let Some(file) = options.settings_file {
         let door = Arc::downgrade(&access);

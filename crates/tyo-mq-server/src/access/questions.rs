@@ -1,15 +1,16 @@
 //! What management commands ask of the running broker.
 
+use std::sync::Arc;
+
 use tyo_mq_auth::json::{Object, Value};
 use tyo_mq_auth::{Answer, Question, RealmName, Refusal};
 use tyo_mq_core::store::StoreError;
 
 use super::Access;
-use super::keeper::KeeperError;
 use crate::limits::{Limit, LimitConfig};
 
 impl Access {
-    pub(super) async fn answer(&self, question: Question) -> Answer {
+    pub(super) async fn answer(self: &Arc<Self>, question: Question) -> Answer {
         match question {
             Question::ReloadSettings => self.answer_reload(),
             Question::ClearRealm(realm) => Answer::Value(count(self.clear_realm(realm.as_str()))),
@@ -44,7 +45,7 @@ impl Access {
             },
             Question::RenameRealm { from, to } => self.rename_realm(&from, &to).await,
             Question::SetPersistence { storage, options } => {
-                self.change_persistence(storage, options)
+                self.change_persistence(storage, options).await
             }
             _ => Answer::Refused(Refusal::new(501, "this broker cannot do that")),
         }
@@ -156,26 +157,6 @@ impl Access {
             return Answer::Refused(Refusal::new(500, error.to_string()));
         }
         Answer::Value(self.limits_of(realm))
-    }
-
-    /// The store is opened at the start: a change is kept, and told to need one.
-    fn change_persistence(&self, storage: &'static str, options: Object) -> Answer {
-        let mut keeper = self.keeper();
-        if !keeper.view().has_settings_file {
-            let message = "without a settings file the store cannot be changed";
-            return Answer::Refused(Refusal::new(501, message));
-        }
-        let changes = [
-            ("storage", Value::from(storage)),
-            ("storage_options", Value::from(options)),
-        ];
-        match keeper.write_settings(changes) {
-            Ok(()) => Answer::Value(Value::from("in force after a restart")),
-            Err(error @ KeeperError::Settings(_)) => {
-                Answer::Refused(Refusal::new(400, error.to_string()))
-            }
-            Err(error) => Answer::Refused(Refusal::new(500, error.to_string())),
-        }
     }
 }
 

@@ -46,7 +46,11 @@ impl Handover {
     }
 }
 
-fn adopt(broker: &Broker, snapshot: Snapshot) {
+/// Takes up what a store held that has taken over.
+pub(crate) fn adopt(broker: &Broker, snapshot: Snapshot) {
+    if snapshot == Snapshot::default() {
+        return;
+    }
     let (queues, subscriptions) = (snapshot.queues.len(), snapshot.subscriptions.len());
     broker.adopt(snapshot);
     tracing::info!(

@@ -1,39 +1,10 @@
 //! A Redis that is away when the broker starts, and what it held when it is there again.
 
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
 use serde_json::{Value, json};
 
 use super::client::Client;
+use super::redis::{Redis, free_port};
 use super::server::Running;
-
-struct Redis(Child);
-
-impl Redis {
-    /// Starts one with what it had written to `folder`, and waits until it listens.
-    fn start(folder: &Path, port: u16) -> Self {
-        let child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--save", "", "--dir"])
-            .arg(folder)
-            .args(["--appendonly", "yes", "--appendfsync", "always"])
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is installed: this test needs it");
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            std::thread::yield_now();
-        }
-        Self(child)
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
 
 fn settings(port: u16) -> Value {
     json!({
@@ -52,9 +23,7 @@ const SUBSCRIBE: &str =
 #[tokio::test]
 async fn messages_from_before_come_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
+    let port = free_port();
     let redis = Redis::start(folder.path(), port);
     let server = Running::with(settings(port)).await;
     let mut consumer = Client::connect(server.addr).await;

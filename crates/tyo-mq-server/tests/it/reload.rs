@@ -130,20 +130,3 @@ async fn what_the_environment_says_holds_over_a_reload() {
     );
     assert_eq!(authenticate(&server, &token).await.1, "401");
 }
-
-#[tokio::test]
-async fn a_store_that_the_next_start_would_refuse_is_not_written() {
-    let folder = TempDir::new().unwrap();
-    let file = new_file(&folder);
-    let server = Running::with_file(&file, &[]).await;
-    let before = std::fs::read(&file).unwrap();
-    let without_url = json!({"command": "set_persistence", "storage": "redis"});
-    assert_eq!(refused(&server, ADMIN, without_url).await, 400);
-    assert_eq!(std::fs::read(&file).unwrap(), before);
-    let filename = folder.path().join("queue.sqlite");
-    let sqlite = json!({"command": "set_persistence", "storage": "sqlite", "filename": filename});
-    manage(&server, sqlite).await;
-    let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    assert_eq!(kept["storage"], "sqlite");
-    assert_eq!(kept["storage_options"]["filename"], json!(filename));
-}

@@ -3,9 +3,6 @@
 //! What the stand-in kept is copied in order, then the operations go to the other store, then the stand-in is emptied. They
 //! wait meanwhile. Positions go on growing over the change, and those that were given before keep their meaning.
 
-mod moving;
-mod places;
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,12 +11,11 @@ use tokio::task::JoinHandle;
 use tracing::{info, warn};
 use tyo_mq_core::MessageId;
 use tyo_mq_core::store::{
-    BoxFuture, DeadLetter, DeadLetterPage, Snapshot, Store, StoreError, StoreOp, StoreReply,
-    StoreResult,
+    BoxFuture, DeadLetter, DeadLetterPage, Position, Snapshot, Store, StoreError, StoreOp,
+    StoreReply, StoreResult,
 };
 
-use moving::Copied;
-use places::Places;
+use crate::moving::Move;
 
 /// Opens a store.
 pub type Opener =
@@ -55,10 +51,8 @@ struct Shared {
 #[derive(Clone)]
 struct State {
     active: Arc<dyn Store>,
-    /// Set once the primary took over.
-    places: Option<Arc<Places>>,
-    /// The last position that the stand-in gave.
-    last: u64,
+    /// The last position that it gave.
+    last: Position,
 }
 
 /// Operations at a time; more than any broker has under way.
@@ -77,27 +71,22 @@ impl FallbackStore {
                 if plan.stand_in_exists {
                     bring_over(&plan, &primary).await?;
                 }
-                return Ok(Self::new(primary, None, closing));
+                return Ok(Self::new(primary, closing));
             }
             Err(error) => error,
         };
         let stand_in = (plan.stand_in)().await?;
         warn!(%error, stand_in = stand_in.name(), "the message store is away, another one stands in");
-        let store = Self::new(stand_in, None, closing);
+        let store = Self::new(stand_in, closing);
         let task = tokio::spawn(watch_for(store.shared.clone(), plan, closed));
         *store.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         Ok(store)
     }
 
-    fn new(
-        active: Arc<dyn Store>,
-        places: Option<Arc<Places>>,
-        closing: watch::Sender<bool>,
-    ) -> Self {
+    fn new(active: Arc<dyn Store>, closing: watch::Sender<bool>) -> Self {
         let state = State {
             active,
-            places,
-            last: 0,
+            last: Position::default(),
         };
         let shared = Shared {
             gate: Semaphore::new(PERMITS as usize),
@@ -114,19 +103,20 @@ impl FallbackStore {
 /// Empties a stand-in of an earlier run into the primary.
 async fn bring_over(plan: &Plan, primary: &Arc<dyn Store>) -> Result<(), StoreError> {
     let stand_in = (plan.stand_in)().await?;
-    let mut copied = Copied::default();
-    let moved = copied.copy(&*stand_in, &**primary).await;
-    let emptied = match moved {
-        Ok(()) => copied.empty(&*stand_in).await,
-        Err(error) => Err(error),
-    };
-    stand_in.close().await;
-    emptied
+    let mut moving = Move::default();
+    let copied = moving
+        .copy(&*stand_in, primary.clone(), Position::default())
+        .await;
+    match copied {
+        Ok(_) => moving.finish(&*stand_in).await,
+        Err(_) => stand_in.close().await,
+    }
+    copied.map(|_| ())
 }
 
 /// Waits for the primary and lets it take over.
 async fn watch_for(shared: Arc<Shared>, plan: Plan, mut closed: watch::Receiver<bool>) {
-    let mut copied = Copied::default();
+    let mut moving = Move::default();
     loop {
         tokio::select! {
             _ = closed.wait_for(|closed| *closed) => return,
@@ -135,7 +125,7 @@ async fn watch_for(shared: Arc<Shared>, plan: Plan, mut closed: watch::Receiver<
         let Ok(primary) = (plan.primary)().await else {
             continue;
         };
-        match shared.change_to(&primary, &mut copied).await {
+        match shared.change_to(primary.clone(), &mut moving).await {
             Ok(own) => {
                 info!(
                     store = primary.name(),
@@ -166,51 +156,31 @@ impl Shared {
     /// Gives what the primary held by itself.
     async fn change_to(
         &self,
-        primary: &Arc<dyn Store>,
-        copied: &mut Copied,
+        primary: Arc<dyn Store>,
+        moving: &mut Move,
     ) -> Result<Snapshot, StoreError> {
         let _all = self
             .gate
             .acquire_many(PERMITS)
             .await
             .map_err(|_| closed())?;
-        copied.take_back(&**primary).await?;
-        let own = primary.load().await?;
         let State {
             active: stand_in,
             last,
-            ..
         } = self.state().clone();
-        copied.copy(&*stand_in, &**primary).await?;
-        let places = copied.places(last);
-        *self.state() = State {
-            active: primary.clone(),
-            places: Some(Arc::new(places)),
-            last,
-        };
-        if let Err(error) = copied.empty(&*stand_in).await {
-            warn!(%error, "the stand-in was not emptied: its messages will come again after a restart");
-        }
-        stand_in.close().await;
+        let (store, own) = moving.copy(&*stand_in, primary, last).await?;
+        self.state().active = store;
+        std::mem::take(moving).finish(&*stand_in).await;
         Ok(own)
     }
 
-    /// Places of before follow the realms that were renamed.
-    fn follow(&self, renamed: Vec<(usize, Arc<str>, Arc<str>)>, results: &[StoreResult]) {
-        for (index, from, to) in renamed {
-            if let (Some(Ok(_)), Some(places)) = (results.get(index), &mut self.state().places) {
-                Arc::make_mut(places).rename_realm(&from, &to);
-            }
-        }
-    }
-
     fn note(&self, results: &[StoreResult]) {
-        let places = results.iter().filter_map(|result| match result {
-            Ok(StoreReply::Enqueued(position)) => Some(position.0),
-            Ok(StoreReply::Page { messages, .. }) => messages.last().map(|it| it.position.0),
+        let positions = results.iter().filter_map(|result| match result {
+            Ok(StoreReply::Enqueued(position)) => Some(*position),
+            Ok(StoreReply::Page { messages, .. }) => messages.last().map(|it| it.position),
             _ => None,
         });
-        if let Some(last) = places.max() {
+        if let Some(last) = positions.max() {
             let mut state = self.state();
             state.last = state.last.max(last);
         }
@@ -230,24 +200,14 @@ impl Store for FallbackStore {
         })
     }
 
-    fn execute(&self, mut ops: Vec<StoreOp>) -> BoxFuture<'_, Vec<StoreResult>> {
+    fn execute(&self, ops: Vec<StoreOp>) -> BoxFuture<'_, Vec<StoreResult>> {
         Box::pin(async move {
             let (_permit, state) = match self.shared.enter().await {
                 Ok(entered) => entered,
                 Err(error) => return ops.iter().map(|_| Err(error.clone())).collect(),
             };
-            if let Some(places) = &state.places {
-                ops.iter_mut().for_each(|op| places.translate(op));
-            }
-            let renamed = renamed(&ops);
-            let mut results = state.active.execute(ops).await;
-            self.shared.follow(renamed, &results);
-            match &state.places {
-                Some(places) => results
-                    .iter_mut()
-                    .for_each(|result| places.translate_back(result)),
-                None => self.shared.note(&results),
-            }
+            let results = state.active.execute(ops).await;
+            self.shared.note(&results);
             results
         })
     }
@@ -307,15 +267,6 @@ impl Store for FallbackStore {
             }
         })
     }
-}
-
-/// Which operations rename realms. What follows one in its batch may read again what it has read.
-fn renamed(ops: &[StoreOp]) -> Vec<(usize, Arc<str>, Arc<str>)> {
-    let renaming = |(index, op): (usize, &StoreOp)| match op {
-        StoreOp::RenameRealm { from, to } => Some((index, from.clone(), to.clone())),
-        _ => None,
-    };
-    ops.iter().enumerate().filter_map(renaming).collect()
 }
 
 fn closed() -> StoreError {
