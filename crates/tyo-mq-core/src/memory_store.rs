@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
+use slab::Slab;
 
 use crate::message::MessageId;
 use crate::store::{
@@ -40,9 +41,11 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct State {
     limits: MemoryLimits,
-    queues: HashMap<Arc<QueueKey>, Rows>,
+    /// Queues that hold messages.
+    queues: Slab<Rows>,
+    queue_names: HashMap<Arc<QueueKey>, usize>,
     /// Where each message is: its queue and its position there.
-    places: HashMap<MessageId, (Arc<QueueKey>, Position)>,
+    places: HashMap<MessageId, (usize, Position)>,
     letters: BTreeMap<u64, DeadLetter>,
     letter_numbers: HashMap<MessageId, u64>,
     subscriptions: BTreeMap<(QueueKey, Arc<str>), DurableSubscription>,
@@ -51,8 +54,9 @@ struct State {
 }
 
 /// Messages of one queue by position; gaps are messages that are gone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Rows {
+    key: Arc<QueueKey>,
     slots: VecDeque<Slot>,
     live: usize,
 }
@@ -244,9 +248,9 @@ impl State {
         let position = Position(self.next);
         stored.position = position;
         self.bytes += size;
-        self.places
-            .insert(stored.id.clone(), (stored.queue.clone(), position));
-        let rows = self.queues.entry(stored.queue.clone()).or_default();
+        let queue = self.queue_named(&stored.queue);
+        self.places.insert(stored.id.clone(), (queue, position));
+        let rows = &mut self.queues[queue];
         rows.live += 1;
         rows.slots.push_back(Slot {
             position,
@@ -255,12 +259,32 @@ impl State {
         position
     }
 
+    /// The place of a queue, made if there is none.
+    fn queue_named(&mut self, key: &Arc<QueueKey>) -> usize {
+        if let Some(queue) = self.queue_names.get(key) {
+            return *queue;
+        }
+        let queue = self.queues.insert(Rows {
+            key: key.clone(),
+            slots: VecDeque::new(),
+            live: 0,
+        });
+        self.queue_names.insert(key.clone(), queue);
+        queue
+    }
+
+    fn remove_queue(&mut self, queue: usize) -> Rows {
+        let rows = self.queues.remove(queue);
+        self.queue_names.remove(&rows.key);
+        rows
+    }
+
     fn take(&mut self, id: &MessageId) -> Option<StoredMessage> {
         let (queue, position) = self.places.remove(id)?;
-        let rows = self.queues.get_mut(&queue)?;
+        let rows = &mut self.queues[queue];
         let stored = rows.take(position)?;
         if rows.live == 0 {
-            self.queues.remove(&queue);
+            self.remove_queue(queue);
         }
         self.bytes -= stored.message.size();
         Some(stored)
@@ -270,9 +294,7 @@ impl State {
         let Some((queue, position)) = self.places.get(id) else {
             return;
         };
-        let Some(rows) = self.queues.get_mut(queue) else {
-            return;
-        };
+        let rows = &mut self.queues[*queue];
         if let Some(stored) = rows
             .place(*position)
             .and_then(|place| rows.slots[place].stored.as_mut())
@@ -318,7 +340,11 @@ impl State {
         limit: usize,
         max_bytes: usize,
     ) -> StoreReply {
-        let Some(rows) = self.queues.get(queue) else {
+        let Some(rows) = self
+            .queue_names
+            .get(queue)
+            .map(|queue| &self.queues[*queue])
+        else {
             return StoreReply::Page {
                 messages: Vec::new(),
                 exhausted: true,
@@ -389,7 +415,7 @@ impl State {
         let mut queues: Vec<(QueueKey, u64)> = self
             .queues
             .iter()
-            .map(|(key, rows)| ((**key).clone(), rows.live as u64))
+            .map(|(_, rows)| ((*rows.key).clone(), rows.live as u64))
             .collect();
         queues.sort_unstable();
         Snapshot {

@@ -77,9 +77,11 @@ pub fn encode_envelope(produce: &Produce<'_>, out: &mut Vec<u8>) {
 /// Writes what a delivery that wants an ACK has besides, behind an open envelope.
 pub fn write_receipt(out: &mut Vec<u8>, msg_id: &str, attempt: u32) {
     out.extend_from_slice(b",\"msgId\":");
+    let id_at = out.len();
     write_json_string(out, msg_id);
+    let id_end = out.len();
     out.extend_from_slice(b",\"msg_id\":");
-    write_json_string(out, msg_id);
+    out.extend_from_within(id_at..id_end);
     out.extend_from_slice(b",\"delivery_attempt\":");
     serde_json::to_writer(out, &attempt).expect("a number goes into memory");
 }

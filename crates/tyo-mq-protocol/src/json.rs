@@ -7,10 +7,17 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use crate::MAX_NAME_BYTES;
+use crate::scan::plain_prefix;
 
 /// Writes a JSON string: quotes, and escapes where JSON wants them.
 pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("a string goes into memory");
+    if plain_prefix(text.as_bytes()) == text.len() {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        serde_json::to_writer(out, text).expect("a string goes into memory");
+    }
 }
 
 /// The number of UTF-16 units of a text given as UTF-8.

@@ -220,18 +220,31 @@ impl Nesting {
     }
 }
 
-/// How many bytes come before a quote, a backslash or a control character. Eight at a time.
-fn plain_prefix(bytes: &[u8]) -> usize {
-    let (words, rest) = bytes.as_chunks::<8>();
+/// How many bytes come before a quote, a backslash or a control character. Long runs are passed in strides that compile to
+/// vector instructions, the rest eight bytes at a time.
+pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
+    let (strides, _) = bytes.as_chunks::<32>();
+    let has_special = |stride: &&[u8; 32]| {
+        stride
+            .iter()
+            .fold(false, |any, byte| any | is_special(*byte))
+    };
+    let plain = strides.iter().position(|stride| has_special(&stride));
+    let passed = plain.unwrap_or(strides.len()) * 32;
+    let (words, rest) = bytes[passed..].as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         let special = below(word, 0x20) | zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5C));
         if special != 0 {
-            return index * 8 + special.trailing_zeros() as usize / 8;
+            return passed + index * 8 + special.trailing_zeros() as usize / 8;
         }
     }
-    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    bytes.len() - rest.len() + rest.iter().position(special).unwrap_or(rest.len())
+    let special = rest.iter().position(|byte| is_special(*byte));
+    bytes.len() - rest.len() + special.unwrap_or(rest.len())
+}
+
+fn is_special(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -331,6 +344,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_special_byte_is_found_wherever_it_is(plain in "[ !#-Z]{0,100}", special in any::<u8>(), rest in "[ -~]{0,40}") {
+            let mut bytes = plain.clone().into_bytes();
+            bytes.push(special);
+            let is_plain = special >= 0x20 && special != b'"' && special != b'\\';
+            bytes.extend_from_slice(rest.as_bytes());
+            let found = plain_prefix(&bytes);
+            if is_plain {
+                prop_assert!(found > plain.len());
+            } else {
+                prop_assert_eq!(found, plain.len());
+            }
+        }
+
         #[test]
         fn strings_of_any_kind_are_judged_as_serde_judges_them(text in "\"[ -~\\\\\"é\u{0}\u{1f}\u{7f}\u{20ac}]{0,40}\"?") {
             check(&text);

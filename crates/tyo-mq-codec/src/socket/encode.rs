@@ -86,7 +86,14 @@ pub fn write_disconnect(out: &mut Vec<u8>, namespace: &str) {
 
 /// Writes a JSON string: quotes, and escapes where JSON wants them.
 pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("a string goes into memory");
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    } else {
+        serde_json::to_writer(out, text).expect("a string goes into memory");
+    }
 }
 
 fn push_head(

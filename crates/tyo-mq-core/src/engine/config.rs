@@ -90,7 +90,7 @@ impl Default for Limits {
             max_queued_per_realm: None,
             max_unstored_waiting: 10_000,
             max_unstored_waiting_bytes: 8 * 1024 * 1024,
-            max_routes: 4096,
+            max_routes: 16_384,
         }
     }
 }

@@ -80,7 +80,7 @@ impl Realm {
         limits: &Limits,
     ) -> Arc<Route> {
         let producer = named(publish.producer);
-        let known = self.routes.find(producer, publish.event);
+        let known = self.routes.find(producer, publish.event, limits.max_routes);
         if let Some(route) = known.filter(|route| route.held || session.is_none()) {
             return route;
         }

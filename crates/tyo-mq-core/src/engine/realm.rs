@@ -1,6 +1,6 @@
 //! What a realm consists of: sessions, registrations, subscriptions, queues. Structure only; behaviour is beside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -198,42 +198,48 @@ impl Context<'_> {
     }
 }
 
-/// Store operations under way.
+/// Store operations under way. They mostly end in the order in which they began.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    next: u64,
-    open: HashMap<StoreToken, (usize, Purpose)>,
-    /// How many are of each realm.
-    by_realm: HashMap<usize, usize>,
+    /// The token of the first of them.
+    first: u64,
+    open: VecDeque<Option<(usize, Purpose)>>,
+    len: usize,
+    /// How many are of each realm, by its place.
+    by_realm: Vec<usize>,
 }
 
 impl Ledger {
     fn open(&mut self, realm: usize, purpose: Purpose) -> StoreToken {
-        let token = StoreToken(self.next);
-        self.next += 1;
-        self.open.insert(token, (realm, purpose));
-        *self.by_realm.entry(realm).or_default() += 1;
+        let token = StoreToken(self.first + self.open.len() as u64);
+        self.open.push_back(Some((realm, purpose)));
+        self.len += 1;
+        if realm >= self.by_realm.len() {
+            self.by_realm.resize(realm + 1, 0);
+        }
+        self.by_realm[realm] += 1;
         token
     }
 
     pub(crate) fn close(&mut self, token: StoreToken) -> Option<(usize, Purpose)> {
-        let closed = self.open.remove(&token)?;
-        if let Some(count) = self.by_realm.get_mut(&closed.0) {
-            *count -= 1;
-            if *count == 0 {
-                self.by_realm.remove(&closed.0);
-            }
+        let place = usize::try_from(token.0.checked_sub(self.first)?).ok()?;
+        let closed = self.open.get_mut(place)?.take()?;
+        while matches!(self.open.front(), Some(None)) {
+            self.open.pop_front();
+            self.first += 1;
         }
+        self.len -= 1;
+        self.by_realm[closed.0] -= 1;
         Some(closed)
     }
 
     /// Nothing of this realm is under way.
     pub(crate) fn is_idle(&self, realm: usize) -> bool {
-        !self.by_realm.contains_key(&realm)
+        self.by_realm.get(realm).is_none_or(|count| *count == 0)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.open.len()
+        self.len
     }
 }
 

@@ -49,35 +49,56 @@ impl Plain {
     }
 }
 
-/// Remembered routes of a realm; any change of registrations or subscriptions forgets them all.
+/// Remembered routes of a realm; any change of registrations or subscriptions forgets them all. At the limit those go that
+/// were not used for the longest time, half of them at once.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    known: HashMap<Box<str>, HashMap<Box<str>, Arc<Route>>>,
+    recent: Generation,
+    older: Generation,
+}
+
+/// Routes by producer and event.
+#[derive(Debug, Default)]
+struct Generation {
+    known: HashMap<Arc<str>, HashMap<Arc<str>, Arc<Route>>>,
     len: usize,
 }
 
+impl Generation {
+    fn find(&self, producer: &str, event: &str) -> Option<&Arc<Route>> {
+        self.known.get(producer)?.get(event)
+    }
+
+    fn insert(&mut self, route: Arc<Route>) {
+        let events = self.known.entry(route.producer.clone()).or_default();
+        let before = events.insert(route.event.clone(), route);
+        self.len += usize::from(before.is_none());
+    }
+}
+
 impl Routes {
-    pub(crate) fn find(&self, producer: &str, event: &str) -> Option<Arc<Route>> {
-        self.known.get(producer)?.get(event).cloned()
+    pub(crate) fn find(&mut self, producer: &str, event: &str, limit: usize) -> Option<Arc<Route>> {
+        if let Some(route) = self.recent.find(producer, event) {
+            return Some(route.clone());
+        }
+        let route = self.older.find(producer, event)?.clone();
+        self.remember(&route, limit);
+        Some(route)
     }
 
     pub(crate) fn remember(&mut self, route: &Arc<Route>, limit: usize) {
-        if self.len >= limit {
-            self.invalidate();
+        if self.recent.len >= limit / 2 {
+            self.older = std::mem::take(&mut self.recent);
         }
-        let events = self.known.entry((&*route.producer).into()).or_default();
-        if events
-            .insert((&*route.event).into(), route.clone())
-            .is_none()
-        {
-            self.len += 1;
-        }
+        self.recent.insert(route.clone());
     }
 
     pub(crate) fn invalidate(&mut self) {
-        if self.len > 0 {
-            self.known.clear();
-            self.len = 0;
+        for generation in [&mut self.recent, &mut self.older] {
+            if generation.len > 0 {
+                generation.known.clear();
+                generation.len = 0;
+            }
         }
     }
 }
@@ -204,5 +225,42 @@ pub(crate) fn add_member(groups: &mut Vec<(Arc<str>, Vec<usize>)>, group: &Arc<s
     match groups.iter_mut().find(|(name, _)| name == group) {
         Some((_, members)) => members.push(index),
         None => groups.push((group.clone(), vec![index])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(event: &str) -> Arc<Route> {
+        Arc::new(Route {
+            event: event.into(),
+            producer: "p".into(),
+            counter: 0,
+            held: true,
+            default_ttl: Lifetime::Unset,
+            plain: Vec::new(),
+            single: Vec::new(),
+            groups: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn what_is_used_stays_and_no_more_than_the_limit() {
+        const LIMIT: usize = 8;
+        let mut routes = Routes::default();
+        let used = route("used");
+        routes.remember(&used, LIMIT);
+        for number in 0..100 {
+            routes.remember(&route(&number.to_string()), LIMIT);
+            let found = routes.find("p", "used", LIMIT).unwrap();
+            assert!(Arc::ptr_eq(&found, &used));
+            assert!(routes.recent.len + routes.older.len <= LIMIT);
+        }
+        assert!(routes.find("p", "0", LIMIT).is_none());
+        assert!(routes.find("p", "99", LIMIT).is_some());
+        routes.invalidate();
+        assert!(routes.find("p", "used", LIMIT).is_none());
+        assert!(routes.find("p", "99", LIMIT).is_none());
     }
 }

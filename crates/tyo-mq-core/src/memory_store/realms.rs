@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::State;
+use super::{Rows, State};
 use crate::message::MessageId;
 use crate::store::{DeadLetter, QueueKey, StoredMessage};
 
@@ -13,24 +13,16 @@ impl State {
         now_ms: u64,
         to_dead_letters: bool,
     ) -> Vec<(QueueKey, u64)> {
-        let mut keys: Vec<Arc<QueueKey>> = self
-            .queues
-            .keys()
-            .filter(|key| *key.realm == *realm)
-            .cloned()
-            .collect();
-        keys.sort_unstable();
+        let mut queues = self.queues_of(realm);
+        queues.sort_unstable_by(|left, right| self.queues[*left].key.cmp(&self.queues[*right].key));
         let mut purged = Vec::new();
-        for key in keys {
-            let slots = self
-                .queues
-                .get(&key)
-                .map(|rows| &rows.slots)
-                .into_iter()
-                .flatten();
+        for queue in queues {
+            let Rows { key, slots, .. } = &self.queues[queue];
+            let key = key.clone();
             let over =
                 |stored: &&StoredMessage| stored.expires_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
             let ids: Vec<MessageId> = slots
+                .iter()
                 .filter_map(|slot| slot.stored.as_ref())
                 .filter(over)
                 .map(|stored| stored.id.clone())
@@ -53,18 +45,9 @@ impl State {
     }
 
     pub(super) fn purge_realm(&mut self, realm: &str) {
-        let keys: Vec<Arc<QueueKey>> = self
-            .queues
-            .keys()
-            .filter(|key| *key.realm == *realm)
-            .cloned()
-            .collect();
-        for stored in keys
-            .iter()
-            .filter_map(|key| self.queues.remove(key))
-            .flat_map(|rows| rows.slots)
-        {
-            if let Some(stored) = stored.stored {
+        for queue in self.queues_of(realm) {
+            let slots = self.remove_queue(queue).slots;
+            for stored in slots.into_iter().filter_map(|slot| slot.stored) {
                 self.places.remove(&stored.id);
                 self.bytes -= stored.message.size();
             }
@@ -86,14 +69,8 @@ impl State {
     }
 
     pub(super) fn rename_realm(&mut self, from: &str, to: &Arc<str>) {
-        let keys: Vec<Arc<QueueKey>> = self
-            .queues
-            .keys()
-            .filter(|key| *key.realm == *from)
-            .cloned()
-            .collect();
-        for old in keys {
-            self.rename_queue(&old, Arc::new(renamed(&old, to)));
+        for queue in self.queues_of(from) {
+            self.rename_queue(queue, to);
         }
         for letter in self.letters.values_mut() {
             if *letter.stored.queue.realm == *from {
@@ -112,15 +89,15 @@ impl State {
     }
 
     /// Its messages go among those that wait under the new name, by their positions.
-    fn rename_queue(&mut self, old: &QueueKey, key: Arc<QueueKey>) {
-        let Some(rows) = self.queues.remove(old) else {
-            return;
-        };
-        let own = self.queues.entry(key.clone()).or_default();
+    fn rename_queue(&mut self, queue: usize, to: &Arc<str>) {
+        let rows = self.remove_queue(queue);
+        let key = Arc::new(renamed(&rows.key, to));
+        let queue = self.queue_named(&key);
+        let own = &mut self.queues[queue];
         for mut slot in rows.slots {
             if let Some(stored) = &mut slot.stored {
                 stored.queue = key.clone();
-                let place = (key.clone(), slot.position);
+                let place = (queue, slot.position);
                 self.places.insert(stored.id.clone(), place);
                 own.slots.push_back(slot);
                 own.live += 1;
@@ -129,6 +106,14 @@ impl State {
         own.slots
             .make_contiguous()
             .sort_unstable_by_key(|slot| slot.position);
+    }
+
+    fn queues_of(&self, realm: &str) -> Vec<usize> {
+        let of_realm = self
+            .queues
+            .iter()
+            .filter(|(_, rows)| *rows.key.realm == *realm);
+        of_realm.map(|(queue, _)| queue).collect()
     }
 }
 

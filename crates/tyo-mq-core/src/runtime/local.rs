@@ -227,7 +227,7 @@ impl Outlet for Inbox {
         self.push(LocalEvent::Notice(notice.clone()));
     }
 
-    fn reply(&self, token: Option<ReplyToken>, reply: Reply) {
+    fn reply(&self, token: Option<ReplyToken>, reply: Reply, _: &mut Memo) {
         let confirm = token.and_then(|token| self.lock().confirms.remove(&token.0));
         match (confirm, reply) {
             (Some(confirm), Reply::Published(result)) => {

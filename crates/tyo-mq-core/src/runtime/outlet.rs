@@ -17,7 +17,7 @@ pub trait Outlet: Send + Sync + 'static {
     fn notify(&self, notice: &Notice);
 
     /// Appends an answer.
-    fn reply(&self, token: Option<ReplyToken>, reply: Reply);
+    fn reply(&self, token: Option<ReplyToken>, reply: Reply, memo: &mut Memo);
 
     /// Ends the session after what was appended so far; dropping the [`Session`](super::Session) must follow.
     fn disconnect(&self);

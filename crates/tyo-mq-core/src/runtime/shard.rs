@@ -229,17 +229,19 @@ impl Shard {
                     }
                 }
                 Output::Notify { session, notice } => {
-                    core.with(session, flushes, |outlet| outlet.notify(&notice))
+                    core.with(session, flushes, |outlet, _| outlet.notify(&notice))
                 }
                 Output::Reply {
                     session,
                     token,
                     reply,
                 } => {
-                    core.with(session, flushes, |outlet| outlet.reply(token, reply));
+                    core.with(session, flushes, |outlet, memo| {
+                        outlet.reply(token, reply, memo);
+                    });
                 }
                 Output::Disconnect { session } => {
-                    core.with(session, flushes, |outlet| outlet.disconnect())
+                    core.with(session, flushes, |outlet, _| outlet.disconnect())
                 }
                 Output::Pace { session } => {
                     core.paced.push(session);
@@ -358,10 +360,11 @@ impl Core {
         &mut self,
         session: SessionId,
         flushes: &mut Flushes,
-        action: impl FnOnce(&dyn Outlet),
+        action: impl FnOnce(&dyn Outlet, &mut Memo),
     ) {
-        if let Some(entry) = self.entry(session) {
-            action(&*entry.sink.outlet);
+        let entry = self.sessions.get(session.slot());
+        if let Some(entry) = entry.filter(|entry| entry.id == session) {
+            action(&*entry.sink.outlet, &mut self.memo);
             flushes.add(&entry.sink);
         }
     }

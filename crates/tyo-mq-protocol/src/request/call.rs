@@ -1,4 +1,5 @@
-//! The array of an event: its name, and its first argument as text. One pass; PRODUCE, the event that counts, gets its fields in the same one.
+//! The array of an event: its name, and its first argument as text. One pass; PRODUCE and ACK, the events that count, get
+//! their fields in the same one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,6 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Vis
 use serde_json::value::RawValue;
 
 use super::produce::{PRODUCE_KEYS, ProduceFields};
+use super::registration::{ACK_KEYS, AckFields};
 use crate::ParseError;
 use crate::events::EventKind;
 use crate::json::FieldsSeed;
@@ -21,6 +23,8 @@ pub(super) struct Call<'a> {
 pub(super) enum First<'a> {
     /// An object, of PRODUCE, whose fields were read.
     Fields,
+    /// An object, of ACK, with its fields.
+    AckFields(AckFields<'a>),
     /// Anything, unread.
     Text(Option<&'a str>),
 }
@@ -33,11 +37,8 @@ pub(super) enum Name<'a> {
 impl<'a> Call<'a> {
     /// Reads the array; into `fields`, which are empty yet, goes what PRODUCE has.
     pub(super) fn read(args: &'a str, fields: &mut ProduceFields<'a>) -> Result<Self, ParseError> {
-        if scan_produce(args, fields).is_some() {
-            return Ok(Self {
-                name: Name::Known(EventKind::Produce),
-                first: First::Fields,
-            });
+        if let Some(call) = scan(args, fields) {
+            return Ok(call);
         }
         *fields = ProduceFields::default();
         // What is wrong with a PRODUCE that is no object, the second reading finds out.
@@ -57,12 +58,36 @@ fn read<'a>(
     Ok(call)
 }
 
-/// The fast way through a PRODUCE with an object whose keys are plain text. None is no verdict: what is wrong, or only
-/// unusual, the reading by serde finds out.
-fn scan_produce<'a>(args: &'a str, fields: &mut ProduceFields<'a>) -> Option<()> {
+/// The fast way through a PRODUCE or ACK with an object whose keys are plain text. None is no verdict: what is wrong, or
+/// only unusual, the reading by serde finds out.
+fn scan<'a>(args: &'a str, fields: &mut ProduceFields<'a>) -> Option<Call<'a>> {
     let mut scanner = Scanner::new(args);
-    let opens = scanner.take(b'[') && scanner.string()? == "\"PRODUCE\"";
-    if !(opens && scanner.take(b',') && scanner.take(b'{')) {
+    let name = scanner.take(b'[').then(|| scanner.string())??;
+    let (kind, first) = match name {
+        "\"PRODUCE\"" => {
+            scan_object(scanner, &PRODUCE_KEYS, fields)?;
+            (EventKind::Produce, First::Fields)
+        }
+        "\"ACK\"" => {
+            let mut fields = AckFields::default();
+            scan_object(scanner, &ACK_KEYS, &mut fields)?;
+            (EventKind::Ack, First::AckFields(fields))
+        }
+        _ => return None,
+    };
+    Some(Call {
+        name: Name::Known(kind),
+        first,
+    })
+}
+
+/// What follows the name: an object with its fields, and arguments that nobody wants.
+fn scan_object<'a, const N: usize>(
+    mut scanner: Scanner<'a>,
+    keys: &[&str; N],
+    fields: &mut [Option<&'a str>; N],
+) -> Option<()> {
+    if !(scanner.take(b',') && scanner.take(b'{')) {
         return None;
     }
     let mut more = !scanner.take(b'}');
@@ -70,7 +95,7 @@ fn scan_produce<'a>(args: &'a str, fields: &mut ProduceFields<'a>) -> Option<()>
         let key = scanner.string().filter(|key| !key.contains('\\'))?;
         let value = scanner.take(b':').then(|| scanner.value())??;
         let key = &key[1..key.len() - 1];
-        if let Some(place) = PRODUCE_KEYS.iter().position(|known| *known == key) {
+        if let Some(place) = keys.iter().position(|known| *known == key) {
             fields[place] = Some(value);
         }
         more = scanner.take(b',');
@@ -154,15 +179,18 @@ mod tests {
     /// The fast way agrees with serde wherever it gives a verdict, and gives one on plain messages.
     fn check(args: &str, fast: bool) {
         let (mut scanned, mut read_fields) = (ProduceFields::default(), ProduceFields::default());
-        let verdict = scan_produce(args, &mut scanned);
+        let verdict = scan(args, &mut scanned);
         assert_eq!(verdict.is_some(), fast, "{args:?}");
-        if fast {
-            let call = read(args, Some(&mut read_fields)).unwrap();
-            assert!(
-                matches!(call.name, Name::Known(EventKind::Produce))
-                    && matches!(call.first, First::Fields)
-            );
-            assert_eq!(scanned, read_fields);
+        let Some(verdict) = verdict else {
+            return;
+        };
+        let call = read(args, Some(&mut read_fields)).unwrap();
+        match (verdict.first, call.first) {
+            (First::Fields, First::Fields) => assert_eq!(scanned, read_fields),
+            (First::AckFields(fields), First::Text(Some(text))) => {
+                assert_eq!(fields, crate::json::fields(text, &ACK_KEYS).unwrap());
+            }
+            _ => panic!("{args:?} is read in two ways"),
         }
     }
 
@@ -184,6 +212,11 @@ mod tests {
         check(r#"["PRODUCE","{}"]"#, false);
         check(r#"["PRODUCE"]"#, false);
         check(r#"["PING",{}]"#, false);
+        check(r#"["ACK",{"msgId":"m","id":7,"more":[{}]},1]"#, true);
+        check(r#"["ACK",{}]"#, true);
+        check(r#"["ACK",{"msgId":"m"}"#, false);
+        check(r#"["ACK","{}"]"#, false);
+        check(r#"["ACK",null]"#, false);
     }
 
     proptest! {
@@ -191,7 +224,7 @@ mod tests {
         fn a_verdict_is_serdes(middle in "[\\[\\]{},:\" \\\\aevnt0-1.-]{0,30}") {
             let args = format!("[\"PRODUCE\",{{\"event\":\"e\"{middle}}}]");
             let mut scanned = ProduceFields::default();
-            let verdict = scan_produce(&args, &mut scanned);
+            let verdict = scan(&args, &mut scanned);
             let mut fields = ProduceFields::default();
             let judged = read(&args, Some(&mut fields)).is_ok();
             prop_assert!(verdict.is_none() || judged && scanned == fields, "{}", args);

@@ -68,6 +68,7 @@ pub fn parse_event(args: &str) -> Result<ClientEvent<'_>, ParseError> {
     let Call { name, first } = Call::read(args, &mut fields)?;
     let first = match first {
         First::Fields => return Produce::from_fields(&fields).map(ClientEvent::Produce),
+        First::AckFields(fields) => return Ack::from_fields(&fields).map(ClientEvent::Ack),
         First::Text(first) => first,
     };
     let kind = match name {

@@ -36,6 +36,11 @@ pub struct Ack<'a> {
     pub msg_id: Cow<'a, str>,
 }
 
+/// The names of an ACK's field, in the order in which they count.
+pub(super) const ACK_KEYS: [&str; 3] = ["msgId", "msg_id", "id"];
+
+pub(super) type AckFields<'a> = [Option<&'a str>; ACK_KEYS.len()];
+
 impl Producer {
     pub(super) fn from_payload(first: Option<&str>) -> Result<Self, ParseError> {
         let text = object_text(EventKind::Producer, first)?;
@@ -75,12 +80,13 @@ pub(super) fn ack_from_payload(first: Option<&str>) -> Result<ClientEvent<'_>, P
 
 impl<'a> Ack<'a> {
     fn from_text(text: &'a str) -> Result<Self, ParseError> {
-        let ids =
-            json::fields(text, &["msgId", "msg_id", "id"]).ok_or(not_an_object(EventKind::Ack))?;
-        let id = ids
-            .into_iter()
-            .find(|&raw| json::truthy(raw).is_some())
-            .flatten();
+        let fields = json::fields(text, &ACK_KEYS).ok_or(not_an_object(EventKind::Ack))?;
+        Self::from_fields(&fields)
+    }
+
+    pub(super) fn from_fields(fields: &AckFields<'a>) -> Result<Self, ParseError> {
+        let mut ids = fields.iter().copied();
+        let id = ids.find(|raw| json::truthy(*raw).is_some()).flatten();
         let msg_id = json::label(id).ok_or(field_error(EventKind::Ack, "msgId"))?;
         Ok(Self { msg_id })
     }

@@ -16,10 +16,10 @@ use tyo_mq_protocol::{
     Answer, Backoff, Broadcast, ClientEvent, Confirm, Notice, ParseError, Produce, ProduceChunk,
     Status, Ttl, encode_envelope, parse_event, parse_produce,
 };
-use tyo_mq_transport::{Connection, Frame, Refused, SendKind};
+use tyo_mq_transport::{Connection, FrameRef, Refused, SendKind};
 
 use super::Shared;
-use super::encode::{acked_frames, confirm_frame, notice_frame, pong_frame, received_frame};
+use super::encode::{FrameMemo, confirm_frame, notice_frame, pong_frame, received_frame};
 use super::socket::MainSocket;
 use crate::now_ms;
 
@@ -226,9 +226,8 @@ impl Desk<'_> {
             Answer::ErrorText => self.send(&notice_frame(&Notice::ErrorText(message))),
             Answer::AuthFail(code) => self.send(&notice_frame(&Notice::AuthFail { code, message })),
             Answer::AckFail(code) => {
-                for frame in acked_frames(ack, &Notice::AckFail { code, message }) {
-                    self.send(&frame);
-                }
+                let notice = Notice::AckFail { code, message };
+                FrameMemo::default().acked(ack, &notice, |frame| self.send(frame));
                 return Ok(());
             }
         }
@@ -262,7 +261,7 @@ impl Desk<'_> {
         }
     }
 
-    pub(super) fn send(&self, frame: &Frame) {
+    pub(super) fn send<'a>(&self, frame: impl Into<FrameRef<'a>>) {
         // Too slow or gone: the connection ends by itself.
         let _ = self.conn.send(frame, SendKind::Keep);
     }

@@ -28,6 +28,8 @@ pub(super) struct FrameMemo {
     small: FrameScratch,
     /// The frames of any other message.
     frames: Vec<Frame>,
+    /// The last frame of an answer.
+    answer: FrameScratch,
 }
 
 impl FrameMemo {
@@ -45,6 +47,70 @@ impl FrameMemo {
             return send(self.small.last());
         }
         self.frames.iter().for_each(|frame| send(frame.into()));
+    }
+
+    /// Sends the frames of an answer: as an event where there is one, and to the Socket.IO ack if one waits.
+    pub(super) fn answer(
+        &mut self,
+        ack: Option<u64>,
+        reply: &Reply,
+        send: impl FnMut(FrameRef<'_>),
+    ) {
+        match reply {
+            Reply::Published(Ok(published)) => self.confirm(
+                ack,
+                &Confirm::Produced {
+                    msg_id: published.id.as_str(),
+                    routed: published.routed as u64,
+                    queued: published.queued as u64,
+                },
+                send,
+            ),
+            Reply::Published(Err(error)) => {
+                let (code, message) = (publish_status(error), &error.to_string());
+                self.confirm(ack, &Confirm::Refused { code, message }, send);
+            }
+            Reply::Unsubscribed { removed } => {
+                let removed = *removed as u64;
+                self.confirm(ack, &Confirm::Unsubscribed { removed }, send);
+            }
+            Reply::Acked { id, result: Ok(()) } => {
+                let msg_id = id.as_str();
+                self.acked(ack, &WireNotice::AckOk { msg_id }, send);
+            }
+            Reply::Acked {
+                result: Err(error), ..
+            } => {
+                let (code, message) = (ack_status(error), &error.to_string());
+                self.acked(ack, &WireNotice::AckFail { code, message }, send);
+            }
+        }
+    }
+
+    fn confirm(
+        &mut self,
+        ack: Option<u64>,
+        confirm: &Confirm<'_>,
+        mut send: impl FnMut(FrameRef<'_>),
+    ) {
+        if let Some(ack) = ack {
+            let write = |out: &mut Vec<u8>| write_ack(out, ack, |out| confirm.write_payload(out));
+            send(self.answer.text(write));
+        }
+    }
+
+    /// The outcome of an ACK: the event, then the same payload to the Socket.IO ack.
+    pub(super) fn acked(
+        &mut self,
+        ack: Option<u64>,
+        notice: &WireNotice<'_>,
+        mut send: impl FnMut(FrameRef<'_>),
+    ) {
+        send(self.answer.text(|out| write_notice(out, notice)));
+        if let Some(ack) = ack {
+            let write = |out: &mut Vec<u8>| write_ack(out, ack, |out| notice.write_payload(out));
+            send(self.answer.text(write));
+        }
     }
 
     fn encode(&mut self, delivery: &Delivery) {
@@ -176,11 +242,13 @@ const CHUNK_CHECK_BYTES: usize = 200 * 1024;
 
 /// An event of the broker's own.
 pub(super) fn notice_frame(notice: &WireNotice<'_>) -> Frame {
-    Frame::text(|out| {
-        write_event_start(out, ROOT, None, 0, &notice.event_name());
-        notice.write_payload(out);
-        out.push(b']');
-    })
+    Frame::text(|out| write_notice(out, notice))
+}
+
+fn write_notice(out: &mut Vec<u8>, notice: &WireNotice<'_>) {
+    write_event_start(out, ROOT, None, 0, &notice.event_name());
+    notice.write_payload(out);
+    out.push(b']');
 }
 
 /// An event whose payload is JSON text.
@@ -199,11 +267,13 @@ pub(super) fn confirm_frame(ack: u64, confirm: &Confirm<'_>) -> Frame {
 
 /// An answer to a Socket.IO ack, with one argument.
 pub(crate) fn ack_frame(ack: u64, write: impl FnOnce(&mut Vec<u8>)) -> Frame {
-    Frame::text(|out| {
-        write_ack_start(out, ROOT, ack, 0);
-        write(out);
-        out.push(b']');
-    })
+    Frame::text(|out| write_ack(out, ack, write))
+}
+
+fn write_ack(out: &mut Vec<u8>, ack: u64, write: impl FnOnce(&mut Vec<u8>)) {
+    write_ack_start(out, ROOT, ack, 0);
+    write(out);
+    out.push(b']');
 }
 
 /// What a session is told of others.
@@ -319,86 +389,20 @@ pub(super) fn refusal_frame(ack: u64, notice: &Notice) -> Option<Frame> {
     Some(confirm_frame(ack, &Confirm::Refused { code, message }))
 }
 
-/// The frames of an answer: as an event where there is one, and to the Socket.IO ack if one waits.
-pub(super) fn reply_frames(ack: Option<u64>, reply: &Reply) -> Vec<Frame> {
-    match reply {
-        Reply::Published(result) => ack
-            .map(|ack| published_frame(ack, result))
-            .into_iter()
-            .collect(),
-        Reply::Unsubscribed { removed } => {
-            let confirm = Confirm::Unsubscribed {
-                removed: *removed as u64,
-            };
-            ack.map(|ack| confirm_frame(ack, &confirm))
-                .into_iter()
-                .collect()
-        }
-        Reply::Acked { id, result: Ok(()) } => acked_frames(
-            ack,
-            &WireNotice::AckOk {
-                msg_id: id.as_str(),
-            },
-        ),
-        Reply::Acked {
-            result: Err(error), ..
-        } => {
-            let code = match error {
-                AckError::Unknown => Status::NotFound,
-                AckError::NotYours => Status::Forbidden,
-                _ => Status::Internal,
-            };
-            acked_frames(
-                ack,
-                &WireNotice::AckFail {
-                    code,
-                    message: &error.to_string(),
-                },
-            )
-        }
+fn publish_status(error: &PublishError) -> Status {
+    match error {
+        PublishError::QueueFull(_) | PublishError::Store(StoreError::Full(_)) => Status::QueueFull,
+        PublishError::Store(_) => Status::StoreDown,
+        _ => Status::Malformed,
     }
 }
 
-fn published_frame(
-    ack: u64,
-    result: &Result<tyo_mq_core::engine::Published, PublishError>,
-) -> Frame {
-    match result {
-        Ok(published) => {
-            let (routed, queued) = (published.routed as u64, published.queued as u64);
-            confirm_frame(
-                ack,
-                &Confirm::Produced {
-                    msg_id: published.id.as_str(),
-                    routed,
-                    queued,
-                },
-            )
-        }
-        Err(error) => {
-            let code = match error {
-                PublishError::QueueFull(_) | PublishError::Store(StoreError::Full(_)) => {
-                    Status::QueueFull
-                }
-                PublishError::Store(_) => Status::StoreDown,
-                _ => Status::Malformed,
-            };
-            confirm_frame(
-                ack,
-                &Confirm::Refused {
-                    code,
-                    message: &error.to_string(),
-                },
-            )
-        }
+fn ack_status(error: &AckError) -> Status {
+    match error {
+        AckError::Unknown => Status::NotFound,
+        AckError::NotYours => Status::Forbidden,
+        _ => Status::Internal,
     }
-}
-
-/// The outcome of an ACK: the event, then the same payload to the Socket.IO ack.
-pub(super) fn acked_frames(ack: Option<u64>, notice: &WireNotice<'_>) -> Vec<Frame> {
-    let mut frames = vec![notice_frame(notice)];
-    frames.extend(ack.map(|ack| ack_frame(ack, |out| notice.write_payload(out))));
-    frames
 }
 
 /// The answer to PING: its payload's fields, `pong` and `timestamp`, as a JSON string.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tyo_mq_core::engine::{Delivery, Notice, Reply, ReplyToken};
 use tyo_mq_core::runtime::{Memo, Outlet, Pressure};
-use tyo_mq_transport::{Connection, Frame, SendKind, SendOutcome};
+use tyo_mq_transport::{Connection, FrameRef, SendKind, SendOutcome};
 
-use super::encode::{FrameMemo, core_notice_frame, refusal_frame, reply_frames};
+use super::encode::{FrameMemo, core_notice_frame, refusal_frame};
 
 /// Where a socket's outputs go.
 pub(super) struct SocketOutlet {
@@ -38,7 +38,7 @@ impl SocketOutlet {
         *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = ack;
     }
 
-    fn keep(&self, frame: &Frame) {
+    fn keep<'a>(&self, frame: impl Into<FrameRef<'a>>) {
         // Too slow or gone: the connection ends by itself, and the session with it.
         let _ = self.conn.send(frame, SendKind::Keep);
     }
@@ -70,10 +70,10 @@ impl Outlet for SocketOutlet {
         }
     }
 
-    fn reply(&self, token: Option<ReplyToken>, reply: Reply) {
-        for frame in reply_frames(token.map(|token| token.0), &reply) {
-            self.keep(&frame);
-        }
+    fn reply(&self, token: Option<ReplyToken>, reply: Reply, memo: &mut Memo) {
+        let ack = token.map(|token| token.0);
+        memo.get::<FrameMemo>()
+            .answer(ack, &reply, |frame| self.keep(frame));
     }
 
     fn disconnect(&self) {
