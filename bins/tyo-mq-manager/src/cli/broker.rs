@@ -71,7 +71,7 @@ pub(crate) enum ClientCommand {
 pub(crate) enum PersistenceCommand {
     /// Show where messages are kept
     Show,
-    /// Keep messages elsewhere from now on; those that are kept stay where they are
+    /// Keep messages elsewhere from the broker's next start on; those that are kept stay where they are
     Set(PersistenceSet),
 }
 
@@ -95,6 +95,9 @@ pub(crate) struct PersistenceSet {
     /// Seconds that a message without a lifetime is kept
     #[arg(long, value_name = "SECONDS")]
     pub(crate) default_ttl: Option<u64>,
+    /// Any other of the broker's `storage_options`, such as durability=full; may be given several times
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub(crate) options: Vec<String>,
 }
 
 /// A kind of store.

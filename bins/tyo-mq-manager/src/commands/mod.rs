@@ -24,7 +24,8 @@ use crate::cli::{Cli, Command, Page};
 use crate::exit::Failure;
 use crate::menu;
 
-pub(crate) use request::one_view as request_view;
+pub(crate) use dlq::list as list_dead_letters;
+pub(crate) use request::show_next as show_next_request;
 
 /// Does what the command line says.
 pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {

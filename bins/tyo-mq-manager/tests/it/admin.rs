@@ -68,6 +68,16 @@ fn a_realm_from_its_creation_to_its_end() {
             Value::from(true),
         ),
         (
+            &["set-key", "lab", "--require-key", "true"],
+            "require_key",
+            Value::from(true),
+        ),
+        (
+            &["set-key", "lab", "--require-key", "false"],
+            "key_configured",
+            Value::from(true),
+        ),
+        (
             &["set-key", "lab", "--clear"],
             "key_configured",
             Value::Null,
@@ -264,6 +274,10 @@ fn settings_stats_limits_and_the_audit_trail() {
     assert_eq!(at(&settings, &["enabled"]), &Value::from(true));
     assert!(!Value::from(settings).to_json().contains(ADMIN_TOKEN));
     assert!(succeeds(&stage, &["persistence", "show"]).contains("memory"));
+    let set = ["persistence", "set", "sqlite", "--option"];
+    let said = succeeds(&stage, &[&set[..], &["durability=full", "-y"]].concat());
+    assert!(said.contains("next start"), "{said}");
+    Program::admin(&stage, &[&set[..], &["durability", "-y"]].concat()).fails(2);
     let stats = Program::admin(&stage, &["stats"]).json();
     assert!(
         at(&stats, &["stats", "connections_current"])
