@@ -10,13 +10,16 @@
 mod admin;
 mod contexts;
 mod dlq;
+mod fresh;
 mod http;
 mod legacy;
 mod local;
 mod menu;
+mod menu_terminal;
 mod old_broker;
 mod program;
 mod realm_manager;
 mod requests;
 mod stage;
 mod stand_in;
+mod terminal;

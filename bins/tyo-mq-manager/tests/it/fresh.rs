@@ -1,0 +1,71 @@
+//! A broker as it is after its first start with authentication on: settings and the admin's token are made in an empty folder.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tyo_mq_server::{Environment, Server, StartOptions, load_settings};
+
+/// The real broker and the folder that it was started in.
+pub(crate) struct Fresh {
+    home: TempDir,
+    addr: SocketAddr,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Fresh {
+    pub(crate) fn start() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().to_owned();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let server = first_start(&folder).await;
+                tell.send(server.local_addr()).unwrap();
+                let goodbye = async {
+                    // A test that ends ends its broker.
+                    let _ = stopped.await;
+                };
+                server.run(goodbye).await;
+            });
+        });
+        Self {
+            home,
+            addr: told.recv().unwrap(),
+            _stop: stop,
+        }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.addr)
+    }
+}
+
+/// What the program `tyo-mq` does with `TYO_MQ_AUTH_ENABLED=true`.
+async fn first_start(folder: &Path) -> Server {
+    let in_folder = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let environment = Environment::from_variables([
+        ("TYO_MQ_AUTH_ENABLED".to_owned(), "true".to_owned()),
+        ("TYO_MQ_ENV_FILE".to_owned(), in_folder(".env")),
+    ]);
+    let file = folder.join("settings.json");
+    let loaded = load_settings(&file).unwrap();
+    assert!(loaded.created);
+    let mut settings = loaded.settings.clone();
+    settings.host = [127, 0, 0, 1].into();
+    settings.port = 0;
+    settings.enable_auth_by_default();
+    let mut options = StartOptions::with_file(file, &loaded);
+    options.environment = environment.unwrap();
+    Server::start_with(&settings, options).await.unwrap()
+}
