@@ -85,6 +85,10 @@ pub(crate) struct Global {
     )]
     pub(crate) protocol: Option<String>,
 
+    /// PEM file of the authorities whose certificates are good for https, instead of the system's [env: TYO_MQ_CA_FILE]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+
     /// Saved context to use instead of the current one [env: TYO_MQ_CONTEXT]
     #[arg(short, long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,

@@ -120,7 +120,7 @@ fn failures_have_their_exit_codes() {
     check(&["token", "add"], 2);
     check(&["token", "revoke", &"0".repeat(64), "-y"], 5);
     check(&["settings", "reload", "--url", "http://127.0.0.1:1"], 3);
-    check(&["settings", "get", "--url", "https://broker"], 2);
+    check(&["settings", "get", "--url", "ftp://broker"], 2);
     check(&["backup", "copy.sqlite"], 8);
     check(&["stats", "--token-file", "/nowhere"], 1);
     Program::anonymous(&stage, &["stats"]).fails(4);

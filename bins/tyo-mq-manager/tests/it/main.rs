@@ -23,3 +23,7 @@ mod requests;
 mod stage;
 mod stand_in;
 mod terminal;
+mod tls;
+#[path = "../../../../crates/tyo-mq-client/tests/it/tls_proxy.rs"]
+#[allow(dead_code, reason = "the client's tests need more of it")]
+mod tls_proxy;
