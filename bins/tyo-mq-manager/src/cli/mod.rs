@@ -218,7 +218,7 @@ pub(crate) enum Command {
     Context(ContextCommand),
     /// Completion for a shell
     Completion(CompletionArgs),
-    /// Everything by choosing from a list
+    /// What is done by hand most, by the numbers of a list
     Menu,
 
     /// As `auth verify`, with the output of the script of this name

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+use tyo_mq_auth::json::{Object, Value};
 use tyo_mq_server::{Environment, Server, StartOptions, load_settings};
 
 /// The real broker and the folder that it was started in.
@@ -17,6 +18,22 @@ pub(crate) struct Fresh {
 impl Fresh {
     pub(crate) fn start() -> Self {
         let home = tempfile::tempdir().unwrap();
+        assert!(!home.path().join(SETTINGS).exists());
+        Self::start_in(home)
+    }
+
+    /// The same with an auth store and the HTTP API.
+    pub(crate) fn with_everything() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let settings = Object::new()
+            .with("http_api", Object::new().with("enabled", true))
+            .with("auth_store", in_folder(home.path(), "auth.sqlite"));
+        let text = Value::from(settings).to_json();
+        std::fs::write(home.path().join(SETTINGS), text).unwrap();
+        Self::start_in(home)
+    }
+
+    fn start_in(home: TempDir) -> Self {
         let folder = home.path().to_owned();
         let (tell, told) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -26,7 +43,7 @@ impl Fresh {
                 .build()
                 .unwrap();
             runtime.block_on(async {
-                let server = first_start(&folder).await;
+                let server = serve(&folder).await;
                 tell.send(server.local_addr()).unwrap();
                 let goodbye = async {
                     // A test that ends ends its broker.
@@ -52,15 +69,13 @@ impl Fresh {
 }
 
 /// What the program `tyo-mq` does with `TYO_MQ_AUTH_ENABLED=true`.
-async fn first_start(folder: &Path) -> Server {
-    let in_folder = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+async fn serve(folder: &Path) -> Server {
     let environment = Environment::from_variables([
         ("TYO_MQ_AUTH_ENABLED".to_owned(), "true".to_owned()),
-        ("TYO_MQ_ENV_FILE".to_owned(), in_folder(".env")),
+        ("TYO_MQ_ENV_FILE".to_owned(), in_folder(folder, ".env")),
     ]);
-    let file = folder.join("settings.json");
+    let file = folder.join(SETTINGS);
     let loaded = load_settings(&file).unwrap();
-    assert!(loaded.created);
     let mut settings = loaded.settings.clone();
     settings.host = [127, 0, 0, 1].into();
     settings.port = 0;
@@ -69,3 +84,9 @@ async fn first_start(folder: &Path) -> Server {
     options.environment = environment.unwrap();
     Server::start_with(&settings, options).await.unwrap()
 }
+
+fn in_folder(folder: &Path, name: &str) -> String {
+    folder.join(name).to_str().unwrap().to_owned()
+}
+
+const SETTINGS: &str = "settings.json";

@@ -10,6 +10,7 @@
 mod admin;
 mod contexts;
 mod dlq;
+mod every_command;
 mod fresh;
 mod http;
 mod legacy;

@@ -272,6 +272,10 @@ pub(super) fn backup_auth_store(context: &Context<'_>) -> Result<Plan, Refusal> 
     }
     let path = fields::required_text(context.body, &["filename", "path"])?;
     let path = inside(context, path)?;
+    let path = match &context.view.data_dir {
+        Some(dir) => dir.join(path),
+        None => path,
+    };
     let question = Question::BackupAuthStore { path };
     Ok(Plan::ask(question, Object::new(), "backup"))
 }
