@@ -155,3 +155,17 @@ pub(crate) struct BackupArgs {
     /// The file on the broker's machine, in its data folder; it must not exist
     pub(crate) file: String,
 }
+
+/// `smoke-test`.
+#[derive(Debug, Args)]
+pub(crate) struct SmokeTestArgs {
+    /// Variable that holds a client's token [default: the admin's token, if it is known]
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "client_token_file")]
+    pub(crate) client_token_env: Option<String>,
+    /// File that holds a client's token; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_token_file: Option<PathBuf>,
+    /// Use no token: ask for --realm, or for nothing
+    #[arg(long, conflicts_with_all = ["client_token_env", "client_token_file"])]
+    pub(crate) no_token: bool,
+}

@@ -11,7 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use broker::{
     AuthCommand, BackupArgs, ClientCommand, DlqCommand, LimitsCommand, Page, PersistenceCommand,
-    PersistenceSet, SettingsCommand, Storage, Switch,
+    PersistenceSet, SettingsCommand, SmokeTestArgs, Storage, Switch,
 };
 pub(crate) use local::{
     CompletionArgs, ContextAdd, ContextCommand, JwtCommand, JwtMint, LegacyManager, LegacyRequest,
@@ -29,7 +29,7 @@ pub(crate) use token::{
 /// Administers a tyo-mq broker.
 ///
 /// Commands are signed with the admin's token, or with a realm manager's key where that suffices. The secret itself
-/// stays on this machine, but for `metrics` and `auth verify`, which send the token as the broker wants it.
+/// stays on this machine, but for `metrics`, `auth verify` and `smoke-test`, which send the token as the broker wants it.
 #[derive(Debug, Parser)]
 #[command(
     name = "tyo-mq-manager",
@@ -203,6 +203,8 @@ pub(crate) enum Command {
     Audit(Page),
     /// Copy the auth store to a file of the broker's machine
     Backup(BackupArgs),
+    /// Send a message through the broker as clients do, and see it come
+    SmokeTest(SmokeTestArgs),
     /// Whether the broker lives
     Health,
     /// The broker's metrics, as Prometheus reads them

@@ -66,6 +66,7 @@ const LINES: &[(&str, i32)] = &[
     ("dlq replay nothing", 5),
     ("dlq discard nothing --yes", 0),
     ("stats", 0),
+    ("smoke-test", 0),
     ("audit --limit 5", 0),
     ("backup copy.sqlite", 0),
     ("backup copy.sqlite", 6),

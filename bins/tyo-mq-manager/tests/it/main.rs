@@ -21,6 +21,7 @@ mod old_broker;
 mod program;
 mod realm_manager;
 mod requests;
+mod smoke_test;
 mod stage;
 mod stand_in;
 mod terminal;
