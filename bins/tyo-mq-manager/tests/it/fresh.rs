@@ -8,11 +8,19 @@ use tokio::sync::oneshot;
 use tyo_mq_auth::json::{Object, Value};
 use tyo_mq_server::{Environment, Server, StartOptions, load_settings};
 
+use crate::broker_program::BrokerProgram;
+
 /// The real broker and the folder that it was started in.
 pub(crate) struct Fresh {
     home: TempDir,
     addr: SocketAddr,
-    _stop: oneshot::Sender<()>,
+    _runs: Broker,
+}
+
+/// In this process, or in its own.
+enum Broker {
+    Here { _stop: oneshot::Sender<()> },
+    Program { _runs: BrokerProgram },
 }
 
 impl Fresh {
@@ -34,6 +42,14 @@ impl Fresh {
     }
 
     fn start_in(home: TempDir) -> Self {
+        let settings = home.path().join(SETTINGS);
+        if let Some(program) = BrokerProgram::start(home.path(), &settings, true) {
+            return Self {
+                home,
+                addr: program.addr(),
+                _runs: Broker::Program { _runs: program },
+            };
+        }
         let folder = home.path().to_owned();
         let (tell, told) = std::sync::mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -55,7 +71,7 @@ impl Fresh {
         Self {
             home,
             addr: told.recv().unwrap(),
-            _stop: stop,
+            _runs: Broker::Here { _stop: stop },
         }
     }
 

@@ -1,13 +1,14 @@
 //! The program against a broker, as a user runs it.
 //!
-//! The broker is a stand-in that decides with the same library as the real one. With `TYO_MQ_BROKER` set to the path of
-//! a `tyo-mq` program, the same tests run against that.
+//! The broker is a stand-in that decides with the same library as the real one, or the real one in this process where a test
+//! needs more of it. With `TYO_MQ_BROKER` set to the path of a `tyo-mq` program, the same tests run against that.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that finds nothing to unwrap has failed"
 )]
 
 mod admin;
+mod broker_program;
 mod contexts;
 mod dlq;
 mod every_command;
