@@ -61,17 +61,14 @@ pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>, nothing: &str) -> 
     table_in(terminal_columns(), headers, rows)
 }
 
-/// A table of so many columns; where they are too few for words, each row's fields below each other.
+/// A table of so many columns; where they are too few, each row's fields below each other, so that ids stay in one piece.
 fn table_in(columns: Option<u16>, headers: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = plain(columns);
     table.set_header(headers.iter().map(|header| header.to_uppercase()));
     table.add_rows(&rows);
     let widths = table.column_max_content_widths();
     let needed: u32 = widths.iter().map(|width| u32::from(*width) + 2).sum();
-    let fits = columns.is_none_or(|columns| {
-        needed <= u32::from(columns) || usize::from(columns) >= headers.len() * MIN_CELL_COLUMNS
-    });
-    if fits {
+    if columns.is_none_or(|columns| needed <= u32::from(columns)) {
         return lines(&table);
     }
     let records: Vec<String> = rows
@@ -207,9 +204,6 @@ const MAX_TIME_MS: f64 = 253_402_300_800_000.0;
 /// The narrowest terminal that tables are made for.
 const MIN_COLUMNS: u16 = 40;
 
-/// Columns for each cell of a row, on average, below which a table is hard to read.
-const MIN_CELL_COLUMNS: usize = 12;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,7 +273,7 @@ mod tests {
              authreq-mx245lux  lab    consumer  an-id-of-some-length",
         );
         check_in(
-            40,
+            56,
             "id      authreq-mx245luw\n\
              realm   shop\n\
              role    both\n\

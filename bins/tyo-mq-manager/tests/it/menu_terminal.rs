@@ -147,6 +147,22 @@ fn a_secret_is_not_shown() {
 }
 
 #[test]
+fn ids_stay_in_one_piece() {
+    let broker = Fresh::start();
+    let submitted = anonymous(&broker, &["request", "submit"]).json();
+    let id = text(&submitted, &["request_id"]);
+    let mut menu = menu(&broker, 80);
+    menu.answers(WHAT, "24");
+    assert!(menu.shows(WHAT).contains(id));
+    menu.keys("25\n");
+    let shown = menu.shows(WHAT);
+    let is_hash = |word: &str| word.len() == 64 && word.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(shown.split_whitespace().any(is_hash), "{shown}");
+    menu.keys("0\n");
+    assert!(menu.ends().success());
+}
+
+#[test]
 fn a_narrow_terminal() {
     let broker = Fresh::start();
     let name = "warehouse-and-shop";
