@@ -109,15 +109,13 @@ pub(crate) async fn send(
 /// Connects, with little patience.
 pub(crate) async fn connect(target: &Target, patience: Duration) -> Result<Client, Failure> {
     let options = Options {
+        trust: target.trust.clone(),
         connect_timeout: patience,
         call_timeout: patience,
         ..Options::default()
     };
     let connected = Client::connect(&target.url, options).await;
-    connected.map_err(|error| match Failure::from(error) {
-        Failure::Unreachable(what) => Failure::Unreachable(format!("{}: {what}", target.url)),
-        other => other,
-    })
+    connected.map_err(|error| Failure::from(error).of_broker(&target.url))
 }
 
 /// An object as a payload.

@@ -29,6 +29,9 @@ pub(crate) struct ContextFile {
 pub(crate) struct Context {
     /// Where it is.
     pub(crate) url: String,
+    /// The authorities whose certificates are good, instead of the system's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ca_file: Option<PathBuf>,
     /// The realm that commands are for when they name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) realm: Option<String>,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use tyo_mq_auth::json::Object;
-use tyo_mq_client::{CallError, ConnectError, Refusal};
+use tyo_mq_client::{CallError, ConnectError, Refusal, RequestError, TlsError};
 
 /// Why a command did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +78,29 @@ impl Failure {
         ExitCode::from(self.kind() as u8)
     }
 
+    /// Says which broker is not reached.
+    #[must_use]
+    pub(crate) fn of_broker(self, url: &str) -> Self {
+        match self {
+            Self::Unreachable(what) => Self::Unreachable(format!("{url}: {what}")),
+            other => other,
+        }
+    }
+
+    /// Says what was being done.
+    #[must_use]
+    pub(crate) fn during(self, step: &str) -> Self {
+        let told = |what: String| format!("{step}: {what}");
+        match self {
+            Self::Unreachable(what) => Self::Unreachable(told(what)),
+            Self::Refused { code, message } => Self::Refused {
+                code,
+                message: told(message),
+            },
+            other => other,
+        }
+    }
+
     /// As `--json` shows it.
     pub(crate) fn to_object(&self) -> Object {
         let (code, message) = match self {
@@ -149,6 +172,12 @@ impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Address(error) => Self::Usage(error.to_string()),
+            ConnectError::Tls(error @ TlsError::Authorities { .. }) => {
+                Self::Local(error.to_string())
+            }
+            ConnectError::Tls(
+                error @ (TlsError::UnknownIssuer { .. } | TlsError::NoAuthorities),
+            ) => Self::Unreachable(format!("{error}; --ca-file names one to trust")),
             other => Self::Unreachable(other.to_string()),
         }
     }
@@ -157,6 +186,16 @@ impl From<ConnectError> for Failure {
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         Self::Unreachable(error.to_string())
+    }
+}
+
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Refused(refusal) => refusal.into(),
+            RequestError::Call(error) => error.into(),
+            other => Self::Local(other.to_string()),
+        }
     }
 }
 

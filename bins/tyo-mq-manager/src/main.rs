@@ -8,6 +8,7 @@ mod commands;
 mod context_file;
 mod env;
 mod exit;
+mod hidden;
 mod http_get;
 mod menu;
 mod output;

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
+use rustix::termios::tcgetwinsize;
 use tyo_mq_auth::json::{Object, Value};
 use tyo_mq_protocol::write_iso8601;
 
@@ -57,34 +58,62 @@ pub(crate) fn table(headers: &[&str], rows: Vec<Vec<String>>, nothing: &str) -> 
     if rows.is_empty() {
         return nothing.to_owned();
     }
-    let mut table = plain();
+    table_in(terminal_columns(), headers, rows)
+}
+
+/// A table of so many columns; where they are too few, each row's fields below each other, so that ids stay in one piece.
+fn table_in(columns: Option<u16>, headers: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = plain(columns);
     table.set_header(headers.iter().map(|header| header.to_uppercase()));
-    for row in rows {
-        table.add_row(row);
+    table.add_rows(&rows);
+    let widths = table.column_max_content_widths();
+    let needed: u32 = widths.iter().map(|width| u32::from(*width) + 2).sum();
+    if columns.is_none_or(|columns| needed <= u32::from(columns)) {
+        return lines(&table);
     }
-    lines(&table)
+    let records: Vec<String> = rows
+        .into_iter()
+        .map(|row| {
+            let named: Vec<_> = headers.iter().copied().zip(row).collect();
+            fields_in(columns, &named)
+        })
+        .collect();
+    records.join("\n\n")
 }
 
 /// Names and values, one a line.
 pub(crate) fn fields(fields: &[(&str, String)]) -> String {
-    let mut table = plain();
+    fields_in(terminal_columns(), fields)
+}
+
+fn fields_in(columns: Option<u16>, fields: &[(&str, String)]) -> String {
+    let mut table = plain(columns);
     for (name, value) in fields {
         table.add_row([*name, value.as_str()]);
     }
     lines(&table)
 }
 
-fn plain() -> Table {
+fn plain(columns: Option<u16>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    if io::stdout().is_terminal() {
-        let (_, columns) = console::Term::stdout().size();
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(columns.max(MIN_COLUMNS));
-    } else {
-        table.set_content_arrangement(ContentArrangement::Disabled);
+    match columns {
+        Some(columns) => {
+            table.set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(columns);
+        }
+        None => {
+            table.set_content_arrangement(ContentArrangement::Disabled);
+        }
     }
     table
+}
+
+/// The columns of the terminal; none where there is no terminal, or one that does not tell.
+fn terminal_columns() -> Option<u16> {
+    let out = io::stdout();
+    let size = out.is_terminal().then(|| tcgetwinsize(&out).ok())??;
+    (size.ws_col > 0).then_some(size.ws_col.max(MIN_COLUMNS))
 }
 
 /// The table's lines, without the blanks at their ends and the one before each.
@@ -215,5 +244,44 @@ mod tests {
         let shown = table(&["name", "n"], rows, "none");
         assert_eq!(shown, "NAME       N\na          1\nlong name  -");
         assert_eq!(table(&["name"], Vec::new(), "none"), "none");
+    }
+
+    #[track_caller]
+    fn check_in(columns: u16, expected: &str) {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let rows = vec![
+            row(["authreq-mx245luw", "shop", "both", "till-1"]),
+            row([
+                "authreq-mx245lux",
+                "lab",
+                "consumer",
+                "an-id-of-some-length",
+            ]),
+        ];
+        let shown = table_in(Some(columns), &["id", "realm", "role", "client"], rows);
+        assert_eq!(shown, expected);
+        let width = shown.lines().map(str::len).max();
+        assert!(width.unwrap() <= usize::from(columns), "{shown}");
+    }
+
+    #[test]
+    fn narrow_tables() {
+        check_in(
+            80,
+            "ID                REALM  ROLE      CLIENT\n\
+             authreq-mx245luw  shop   both      till-1\n\
+             authreq-mx245lux  lab    consumer  an-id-of-some-length",
+        );
+        check_in(
+            56,
+            "id      authreq-mx245luw\n\
+             realm   shop\n\
+             role    both\n\
+             client  till-1\n\n\
+             id      authreq-mx245lux\n\
+             realm   lab\n\
+             role    consumer\n\
+             client  an-id-of-some-length",
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use tyo_mq_auth::secret::Secret;
+use tyo_mq_client::{Address, Trust};
 
 use crate::cli::{Global, SignAs};
 use crate::context_file::{Context, ContextFile, Reference};
@@ -23,6 +24,8 @@ const MANAGER_KEY_VARIABLE: &str = "TYO_MQ_REALM_MANAGER_KEY";
 pub(crate) struct Target {
     /// Its URL.
     pub(crate) url: String,
+    /// Whose certificates are good there.
+    pub(crate) trust: Trust,
     /// The context that names it, if one does.
     pub(crate) context: Option<String>,
     /// The realm that commands are for when they name none.
@@ -54,37 +57,28 @@ impl Target {
     pub(crate) fn resolve(global: &Global, env: &Env, prompt: Prompt) -> Result<Self, Failure> {
         let contexts = ContextFile::load()?;
         let (name, url, context) = locate(global, env, &contexts)?;
-        let of_context = |pick: fn(&Context) -> &Reference| context.map(pick);
-        let token = Source::new(
+        let trust = trust(global, env, &url, context)?;
+        let token = Source::resolve(
             "an admin's token",
-            Place::of_flags(
-                global.token_file.as_deref(),
-                global.token_env.as_deref(),
-                env,
-            )
-            .or_else(|| Place::of_reference(of_context(|context| &context.token)?, env))
-            .unwrap_or_else(|| {
-                Place::default_variable("TYO_MQ_ADMIN_TOKEN_ENV", TOKEN_VARIABLE, env)
-            }),
+            (global.token_file.as_deref(), global.token_env.as_deref()),
+            context.map(|context| &context.token),
+            ("TYO_MQ_ADMIN_TOKEN_ENV", TOKEN_VARIABLE),
             env,
         );
-        let manager_key = Source::new(
+        let manager_key = Source::resolve(
             "a realm manager's key",
-            Place::of_flags(
+            (
                 global.manager_key_file.as_deref(),
                 global.manager_key_env.as_deref(),
-                env,
-            )
-            .or_else(|| Place::of_reference(of_context(|context| &context.manager_key)?, env))
-            .unwrap_or_else(|| {
-                let naming = "TYO_MQ_REALM_MANAGER_KEY_ENV";
-                Place::default_variable(naming, MANAGER_KEY_VARIABLE, env)
-            }),
+            ),
+            context.map(|context| &context.manager_key),
+            ("TYO_MQ_REALM_MANAGER_KEY_ENV", MANAGER_KEY_VARIABLE),
             env,
         );
         let realm = global.realm.clone();
         Ok(Self {
             url,
+            trust,
             context: name,
             realm: realm.or_else(|| context.and_then(|context| context.realm.clone())),
             token,
@@ -157,6 +151,30 @@ fn locate<'a>(
         return Ok((Some(name.clone()), context.url.clone(), Some(context)));
     }
     Ok((None, url("http", "localhost", DEFAULT_PORT), None))
+}
+
+/// Whose certificates are good: as a flag says, or the context, or the environment.
+fn trust(
+    global: &Global,
+    env: &Env,
+    url: &str,
+    context: Option<&Context>,
+) -> Result<Trust, Failure> {
+    let is_plain = url
+        .parse()
+        .is_ok_and(|address: Address| !address.is_secure());
+    if is_plain && global.ca_file.is_some() {
+        let message = format!("{url} is reached without TLS; --ca-file is for https");
+        return Err(Failure::Usage(message));
+    }
+    let of_context = || context.and_then(|context| context.ca_file.clone());
+    let of_variable = || env.var("TYO_MQ_CA_FILE").map(PathBuf::from);
+    let file = global
+        .ca_file
+        .clone()
+        .or_else(of_context)
+        .or_else(of_variable);
+    Ok(file.map_or(Trust::System, Trust::File))
 }
 
 /// The URL that flags say, with what they leave open from the environment.
@@ -255,7 +273,17 @@ impl Place {
 }
 
 impl Source {
-    fn new(what: &'static str, place: Place, env: &Env) -> Self {
+    /// Where flags say, or the context, or a variable whose name another one may tell.
+    fn resolve(
+        what: &'static str,
+        (file, variable): (Option<&Path>, Option<&str>),
+        kept: Option<&Reference>,
+        (naming, default): (&str, &str),
+        env: &Env,
+    ) -> Self {
+        let place = Place::of_flags(file, variable, env)
+            .or_else(|| Place::of_reference(kept?, env))
+            .unwrap_or_else(|| Place::default_variable(naming, default, env));
         Self {
             what,
             place,

@@ -39,7 +39,7 @@ pub use attempt::{Outcome, PendingAttempt, Step, outcome_event};
 pub use document::{AuthDocument, Change, RowChange, StoreRows};
 pub use effect::{Effect, Handled, Reply};
 pub use expiry::MAX_ENDED_AT_ONCE;
-pub use management::{Answer, Execution, PendingCommand, Question, ServerView};
+pub use management::{Answer, Execution, FILE_OPTIONS, PendingCommand, Question, ServerView};
 pub use names::{Permission, RealmName, Role};
 pub use refusal::Refusal;
 pub use session::{Decision, Grant, SocketAuth, Via};

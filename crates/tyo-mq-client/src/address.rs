@@ -8,12 +8,16 @@ use tokio_tungstenite::tungstenite::http::Uri;
 /// The port of a broker whose URL names none.
 const DEFAULT_PORT: u16 = 17352;
 
+/// The port of TLS, which a proxy before the broker speaks.
+const DEFAULT_TLS_PORT: u16 = 443;
+
 /// The path of Engine.IO where the URL names none.
 const DEFAULT_PATH: &str = "/socket.io/";
 
-/// The address of a broker, as `http://host:port` or `ws://host:port`.
+/// The address of a broker, as `http://host:port` or `ws://host:port`; with TLS, as `https://host:port` or `wss://host:port`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
+    is_secure: bool,
     host: String,
     port: u16,
     path: String,
@@ -26,11 +30,8 @@ pub enum AddressError {
     /// No URL.
     #[error("{0:?} is not a url such as http://localhost:17352")]
     Malformed(String),
-    /// TLS is not spoken.
-    #[error("{0}: this client does not speak TLS; put it behind a tunnel or a proxy")]
-    Tls(String),
     /// Another scheme.
-    #[error("{0:?} is not a scheme that a broker has; http and ws are")]
+    #[error("{0:?} is not a scheme that a broker has; http, https, ws and wss are")]
     Scheme(String),
 }
 
@@ -47,6 +48,12 @@ impl Address {
         self.port
     }
 
+    /// Whether TLS is spoken there.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
     /// What a socket is opened to.
     pub(crate) fn target(&self) -> (&str, u16) {
         let host = self.host.strip_prefix('[').unwrap_or(&self.host);
@@ -55,8 +62,14 @@ impl Address {
 
     /// The URL of the WebSocket.
     pub(crate) fn websocket_url(&self) -> String {
-        let Self { host, port, path } = self;
-        format!("ws://{host}:{port}{path}?EIO=4&transport=websocket")
+        let Self {
+            is_secure,
+            host,
+            port,
+            path,
+        } = self;
+        let scheme = if *is_secure { "wss" } else { "ws" };
+        format!("{scheme}://{host}:{port}{path}?EIO=4&transport=websocket")
     }
 }
 
@@ -66,12 +79,12 @@ impl FromStr for Address {
     fn from_str(url: &str) -> Result<Self, AddressError> {
         let malformed = || AddressError::Malformed(url.to_owned());
         let uri: Uri = url.parse().map_err(|_| malformed())?;
-        match uri.scheme_str() {
-            Some("http" | "ws") => {}
-            Some("https" | "wss") => return Err(AddressError::Tls(url.to_owned())),
+        let is_secure = match uri.scheme_str() {
+            Some("http" | "ws") => false,
+            Some("https" | "wss") => true,
             Some(other) => return Err(AddressError::Scheme(other.to_owned())),
             None => return Err(malformed()),
-        }
+        };
         let authority = uri.authority().ok_or_else(malformed)?;
         let host = authority.host();
         if host.is_empty() || authority.as_str().contains('@') {
@@ -81,9 +94,15 @@ impl FromStr for Address {
             "/" => DEFAULT_PATH,
             other => other,
         };
+        let default_port = if is_secure {
+            DEFAULT_TLS_PORT
+        } else {
+            DEFAULT_PORT
+        };
         Ok(Self {
+            is_secure,
             host: host.to_owned(),
-            port: authority.port_u16().unwrap_or(DEFAULT_PORT),
+            port: authority.port_u16().unwrap_or(default_port),
             path: path.to_owned(),
         })
     }
@@ -91,7 +110,8 @@ impl FromStr for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}:{}", self.host, self.port)?;
+        let scheme = if self.is_secure { "https" } else { "http" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)?;
         if self.path != DEFAULT_PATH {
             f.write_str(&self.path)?;
         }
@@ -105,16 +125,18 @@ mod tests {
 
     fn check(url: &str, expected: &str) {
         let address: Address = url.parse().unwrap();
-        let expected = format!("ws://{expected}?EIO=4&transport=websocket");
+        let expected = format!("{expected}?EIO=4&transport=websocket");
         assert_eq!(address.websocket_url(), expected);
         assert_eq!(address.to_string().parse(), Ok(address));
     }
 
     #[test]
     fn addresses() {
-        check("http://localhost", "localhost:17352/socket.io/");
-        check("ws://localhost:1/", "localhost:1/socket.io/");
-        check("http://[::1]:80/mq/", "[::1]:80/mq/");
+        check("http://localhost", "ws://localhost:17352/socket.io/");
+        check("ws://localhost:1/", "ws://localhost:1/socket.io/");
+        check("http://[::1]:80/mq/", "ws://[::1]:80/mq/");
+        check("https://broker", "wss://broker:443/socket.io/");
+        check("wss://[::1]:17352/mq/", "wss://[::1]:17352/mq/");
         let address: Address = "http://[::1]:80".parse().unwrap();
         assert_eq!(address.target(), ("::1", 80));
     }
@@ -138,7 +160,5 @@ mod tests {
                 "{url}"
             );
         }
-        let tls = "https://broker".parse::<Address>();
-        assert_eq!(tls, Err(AddressError::Tls("https://broker".to_owned())));
     }
 }

@@ -12,8 +12,8 @@ use tyo_mq_protocol::events;
 use crate::socket::Socket;
 use crate::task::{Command, Keep, Outgoing, Task};
 use crate::{
-    Address, CallError, ConnectError, Consumer, Event, Events, Options, Produce, Producer, Receipt,
-    Reply, RequestError,
+    Address, CallError, ConnectError, Connector, Consumer, Event, Events, Options, Produce,
+    Producer, Receipt, Reply, RequestError,
 };
 
 /// A connection to a broker.
@@ -26,10 +26,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a broker, such as `http://localhost:17352`.
+    /// Connects to a broker, such as `http://localhost:17352` or, behind a proxy with TLS, `https://broker.example`.
     ///
     /// # Errors
-    /// When there is no broker, or it refuses the namespace.
+    /// When there is no broker, its certificate is not good, or it refuses the namespace.
     pub async fn connect(url: &str, options: Options) -> Result<Self, ConnectError> {
         Self::connect_to(url.parse()?, options).await
     }
@@ -39,7 +39,8 @@ impl Client {
     /// # Errors
     /// When there is no broker, or it refuses the namespace.
     pub async fn connect_to(address: Address, options: Options) -> Result<Self, ConnectError> {
-        let socket = Socket::open(&address, &options).await?;
+        let connector = Connector::new(address, &options.trust).await?;
+        let socket = Socket::open(&connector, &options).await?;
         let (commands, receiver) = mpsc::channel(options.outbound_queue.max(1));
         let (events, _) = broadcast::channel(options.event_queue.max(1));
         let (closing, closed) = watch::channel(false);
@@ -49,7 +50,7 @@ impl Client {
             closing: Arc::new(closing),
             options: Arc::new(options.clone()),
         };
-        let task = Task::new(address, options, receiver, closed, events);
+        let task = Task::new(connector, options, receiver, closed, events);
         tokio::spawn(task.run(socket));
         Ok(client)
     }

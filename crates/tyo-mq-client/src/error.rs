@@ -2,7 +2,7 @@
 
 use tokio_tungstenite::tungstenite;
 
-use crate::AddressError;
+use crate::{AddressError, TlsError};
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,9 @@ pub enum ConnectError {
     /// Nobody listens there.
     #[error("cannot connect: {0}")]
     Io(#[from] std::io::Error),
+    /// Whoever listens there is not trusted, or does not speak TLS, or speaks it where plain HTTP was expected.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Whoever listens there does not speak WebSocket.
     #[error("not a broker: {0}")]
     WebSocket(#[source] Box<tungstenite::Error>),

@@ -2,7 +2,8 @@
 //!
 //! [`Client::connect`] opens a connection; one task owns it until the last handle is dropped. [`Producer`] and
 //! [`Consumer`] are names on that connection, [`Subscription`] is a stream of deliveries, [`Client::emit`] and
-//! [`Client::emit_with_ack`] say everything else, [`Events`] is what the broker says besides deliveries.
+//! [`Client::emit_with_ack`] say everything else, [`Events`] is what the broker says besides deliveries. An address that
+//! begins with `https` or `wss` is reached over TLS; [`Options::trust`] says whose certificates are good.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,6 +38,8 @@ mod socket;
 mod standing;
 mod subscribe;
 mod task;
+mod tls;
+mod wire;
 
 pub use address::{Address, AddressError};
 pub use auth::{Credentials, Granted};
@@ -49,3 +52,5 @@ pub use packet::Reply;
 pub use produce::{Produce, Producer, Receipt};
 pub use serde_json::value::RawValue;
 pub use subscribe::{Consumer, Retry, Subscribe, Subscription};
+pub use tls::{TlsError, Trust};
+pub use wire::{Connector, Duplex, Stream};

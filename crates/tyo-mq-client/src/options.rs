@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use crate::Trust;
+
 /// Times and bounds of a client.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The Socket.IO namespace.
     pub namespace: String,
+    /// Whose certificates are good, where the address says TLS.
+    pub trust: Trust,
     /// Time for a connection to be made, all handshakes included.
     pub connect_timeout: Duration,
     /// Time for the answer to a call that names no other.
@@ -27,6 +31,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             namespace: "/".to_owned(),
+            trust: Trust::System,
             connect_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(5),
             reconnect: None,

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tyo_mq_codec::engine::{self, Protocol};
@@ -15,11 +16,11 @@ use tyo_mq_codec::socket::{
     Assembled, Assembler, Packet, PacketKind, decode, write_connect_request, write_disconnect,
 };
 
-use crate::{Address, ConnectError, Options};
+use crate::{Address, ConnectError, Connector, Options, Stream, TlsError};
 
 /// A connection that has joined its namespace.
 pub(crate) struct Socket {
-    stream: WebSocketStream<TcpStream>,
+    stream: WebSocketStream<Stream>,
     namespace: String,
     assembler: Assembler,
     /// How long the broker may say nothing at all.
@@ -73,21 +74,25 @@ struct OpenPacket {
 
 impl Socket {
     /// Connects and joins the namespace.
-    pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, ConnectError> {
-        let opened = timeout(options.connect_timeout, Self::handshake(address, options)).await;
+    pub(crate) async fn open(
+        connector: &Connector,
+        options: &Options,
+    ) -> Result<Self, ConnectError> {
+        let shaken = Self::handshake(connector, options);
+        let opened = timeout(options.connect_timeout, shaken).await;
         opened.unwrap_or(Err(ConnectError::Timeout(options.connect_timeout)))
     }
 
-    async fn handshake(address: &Address, options: &Options) -> Result<Self, ConnectError> {
-        let tcp = TcpStream::connect(address.target()).await?;
-        tcp.set_nodelay(true)?;
+    async fn handshake(connector: &Connector, options: &Options) -> Result<Self, ConnectError> {
+        let wire = connector.open().await?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(options.max_message_bytes))
             .max_frame_size(Some(options.max_message_bytes));
+        let address = connector.address();
         let url = address.websocket_url();
-        let (stream, _) = tokio_tungstenite::client_async_with_config(url, tcp, Some(config))
+        let (stream, _) = tokio_tungstenite::client_async_with_config(url, wire, Some(config))
             .await
-            .map_err(|error| ConnectError::WebSocket(Box::new(error)))?;
+            .map_err(|error| refused(address, error))?;
         let mut socket = Self {
             stream,
             namespace: options.namespace.clone(),
@@ -263,6 +268,25 @@ impl Socket {
         // Whatever happens, the socket is closed when it is dropped.
         let _ = timeout(CLOSE_TIMEOUT, closing).await;
     }
+}
+
+/// Why there is no WebSocket. Whoever expects TLS answers plain HTTP with an alert, or with nothing, or says so with 400.
+fn refused(address: &Address, error: tungstenite::Error) -> ConnectError {
+    let is_foreign = match &error {
+        tungstenite::Error::Protocol(
+            ProtocolError::HttparseError(_) | ProtocolError::HandshakeIncomplete,
+        ) => true,
+        tungstenite::Error::Http(response) if response.status() == StatusCode::BAD_REQUEST => {
+            let body = response.body().as_deref().unwrap_or_default();
+            TlsError::is_told_by(&String::from_utf8_lossy(body))
+        }
+        _ => false,
+    };
+    if is_foreign && !address.is_secure() {
+        let host = address.host().to_owned();
+        return TlsError::Expected { host }.into();
+    }
+    ConnectError::WebSocket(Box::new(error))
 }
 
 /// What a CONNECT_ERROR says.

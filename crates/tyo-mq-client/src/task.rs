@@ -15,7 +15,7 @@ use tyo_mq_protocol::{ChunkAssembler, ChunkLimits};
 
 use crate::socket::{Lost, Socket};
 use crate::standing::{MAX_STANDING, Standing};
-use crate::{Address, CallError, Delivery, Event, Options, Received, Reply};
+use crate::{CallError, Connector, Delivery, Event, Options, Received, Reply};
 
 /// The most calls that wait for their answers.
 const MAX_CALLS: usize = 4096;
@@ -66,7 +66,7 @@ pub(crate) type Answer = oneshot::Sender<Result<Reply, CallError>>;
 
 /// Everything of one client.
 pub(crate) struct Task {
-    address: Address,
+    connector: Connector,
     options: Options,
     commands: mpsc::Receiver<Command>,
     /// Turns true, or ends, when the client shall close.
@@ -84,7 +84,7 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) fn new(
-        address: Address,
+        connector: Connector,
         options: Options,
         commands: mpsc::Receiver<Command>,
         closing: watch::Receiver<bool>,
@@ -95,7 +95,7 @@ impl Task {
             ..ChunkLimits::default()
         };
         Self {
-            address,
+            connector,
             options,
             commands,
             closing,

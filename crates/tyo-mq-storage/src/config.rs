@@ -325,7 +325,8 @@ const FALLBACK_NAMES: [&str; 4] = [
     "fallback_path",
     "fallbackPath",
 ];
-const DEFAULT_FILE: &str = "tyo-mq.sqlite";
+/// The file of an SQLite store that names none.
+pub const DEFAULT_FILE: &str = "tyo-mq.sqlite";
 const DEFAULT_URL: &str = "redis://127.0.0.1:6379";
 const PREFIX: &str = "tyo-mq:queue";
 const CLUSTER_PREFIX: &str = "{tyo-mq:queue}";

@@ -71,7 +71,7 @@ pub(crate) enum ClientCommand {
 pub(crate) enum PersistenceCommand {
     /// Show where messages are kept
     Show,
-    /// Keep messages elsewhere from now on; those that are kept stay where they are
+    /// Move all messages that are kept elsewhere, and keep new ones there; the broker goes on meanwhile
     Set(PersistenceSet),
 }
 
@@ -95,6 +95,9 @@ pub(crate) struct PersistenceSet {
     /// Seconds that a message without a lifetime is kept
     #[arg(long, value_name = "SECONDS")]
     pub(crate) default_ttl: Option<u64>,
+    /// Any other of the broker's `storage_options`, such as durability=full; may be given several times
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub(crate) options: Vec<String>,
 }
 
 /// A kind of store.
@@ -151,4 +154,18 @@ pub(crate) enum DlqCommand {
 pub(crate) struct BackupArgs {
     /// The file on the broker's machine, in its data folder; it must not exist
     pub(crate) file: String,
+}
+
+/// `smoke-test`.
+#[derive(Debug, Args)]
+pub(crate) struct SmokeTestArgs {
+    /// Variable that holds a client's token [default: the admin's token, if it is known]
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "client_token_file")]
+    pub(crate) client_token_env: Option<String>,
+    /// File that holds a client's token; - is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_token_file: Option<PathBuf>,
+    /// Use no token: ask for --realm, or for nothing
+    #[arg(long, conflicts_with_all = ["client_token_env", "client_token_file"])]
+    pub(crate) no_token: bool,
 }

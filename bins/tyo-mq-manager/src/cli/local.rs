@@ -16,7 +16,7 @@ pub(crate) enum ContextCommand {
         /// Its name [default: the current one]
         name: Option<String>,
     },
-    /// Save a server: --url, --realm, --token-env, --token-file, --manager-key-env and --manager-key-file are kept
+    /// Save a server: --url, --ca-file, --realm, --token-env, --token-file, --manager-key-env and --manager-key-file are kept
     Add(ContextAdd),
     /// Make one the current one
     Use {

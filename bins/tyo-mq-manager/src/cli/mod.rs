@@ -11,7 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use broker::{
     AuthCommand, BackupArgs, ClientCommand, DlqCommand, LimitsCommand, Page, PersistenceCommand,
-    PersistenceSet, SettingsCommand, Storage, Switch,
+    PersistenceSet, SettingsCommand, SmokeTestArgs, Storage, Switch,
 };
 pub(crate) use local::{
     CompletionArgs, ContextAdd, ContextCommand, JwtCommand, JwtMint, LegacyManager, LegacyRequest,
@@ -29,7 +29,7 @@ pub(crate) use token::{
 /// Administers a tyo-mq broker.
 ///
 /// Commands are signed with the admin's token, or with a realm manager's key where that suffices. The secret itself
-/// stays on this machine, but for `metrics` and `auth verify`, which send the token as the broker wants it.
+/// stays on this machine, but for `metrics`, `auth verify` and `smoke-test`, which send the token as the broker wants it.
 #[derive(Debug, Parser)]
 #[command(
     name = "tyo-mq-manager",
@@ -84,6 +84,10 @@ pub(crate) struct Global {
         conflicts_with = "url"
     )]
     pub(crate) protocol: Option<String>,
+
+    /// PEM file of the authorities whose certificates are good for https, instead of the system's [env: TYO_MQ_CA_FILE]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
 
     /// Saved context to use instead of the current one [env: TYO_MQ_CONTEXT]
     #[arg(short, long, global = true, value_name = "NAME")]
@@ -199,6 +203,8 @@ pub(crate) enum Command {
     Audit(Page),
     /// Copy the auth store to a file of the broker's machine
     Backup(BackupArgs),
+    /// Send a message through the broker as clients do, and see it come
+    SmokeTest(SmokeTestArgs),
     /// Whether the broker lives
     Health,
     /// The broker's metrics, as Prometheus reads them
@@ -214,7 +220,7 @@ pub(crate) enum Command {
     Context(ContextCommand),
     /// Completion for a shell
     Completion(CompletionArgs),
-    /// Everything by choosing from a list
+    /// What is done by hand most, by the numbers of a list
     Menu,
 
     /// As `auth verify`, with the output of the script of this name

@@ -43,7 +43,7 @@ pub(crate) enum RealmCommand {
         /// Whether they must
         access: Access,
     },
-    /// Set or clear the key that consumers without a token present
+    /// Set or clear the key that consumers without a token present, or say whether they need it
     SetKey(RealmSetKey),
     /// Set or clear the key of the realm's manager
     SetManagerKey {
@@ -120,7 +120,7 @@ pub(crate) struct RealmSetKey {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
-    /// Whether consumers without a token need the key
+    /// Whether consumers without a token need the key; alone, it leaves the key as it is
     #[arg(long, value_name = "WHETHER")]
     pub(crate) require_key: Option<bool>,
 }
@@ -141,6 +141,13 @@ pub(crate) struct SecretArgs {
     /// File that holds it; - is standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) from_file: Option<PathBuf>,
+}
+
+impl SecretArgs {
+    /// Whether a flag tells what is to become of the secret.
+    pub(crate) fn says_something(&self) -> bool {
+        self.generate || self.clear || self.from_env.is_some() || self.from_file.is_some()
+    }
 }
 
 /// Whether clients must authenticate.

@@ -1,7 +1,7 @@
 //! `auth`: authentication as a whole.
 
 use tyo_mq_auth::json::{Object, Value};
-use tyo_mq_client::{Credentials, RequestError};
+use tyo_mq_client::Credentials;
 
 use crate::app::App;
 use crate::call::{Request, connect};
@@ -60,11 +60,7 @@ pub(super) async fn verify_with_token(app: &App) -> Result<Object, Failure> {
     let credentials = Credentials::token(token.expose());
     let granted = client.authenticate(&credentials).await;
     client.close().await;
-    let granted = granted.map_err(|error| match error {
-        RequestError::Refused(refusal) => Failure::from(refusal),
-        RequestError::Call(error) => Failure::from(error),
-        other => Failure::Local(other.to_string()),
-    })?;
+    let granted = granted?;
     Ok(Object::new()
         .with("ok", true)
         .with("realm", granted.realm)

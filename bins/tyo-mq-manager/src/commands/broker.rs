@@ -94,20 +94,42 @@ async fn set_persistence(app: &App, args: &PersistenceSet) -> Result<(), Failure
         Storage::Sqlite => "sqlite",
         Storage::Redis => "redis",
     };
+    let options = storage_options(&args.options)?;
     app.confirm(&format!(
-        "Messages that are kept now stay where they are. Keep new ones in {storage}?"
+        "Move all messages that are kept to {storage}, and keep new ones there?"
     ))?;
     let request = Request::command("set_persistence")
         .with("storage", storage)
+        .with("storage_options", options)
         .with_some("filename", args.filename.as_deref())
         .with_some("url", url.as_ref().map(|url| url.expose()))
         .with_some("prefix", args.prefix.as_deref())
         .with_some("default_ttl", args.default_ttl);
     app.change(request, |answer| {
-        let persistence = Object::new().with("persistence", persistence_of(answer));
-        persistence_view(&persistence)
+        let in_force = answer.get("in_force").and_then(Value::as_str);
+        format!(
+            "messages are kept in {storage} {}",
+            in_force.unwrap_or_default()
+        )
     })
     .await
+}
+
+/// `NAME=VALUE` of each; a number, yes or no in JSON is one, anything else is text.
+fn storage_options(given: &[String]) -> Result<Object, Failure> {
+    let mut options = Object::new();
+    for option in given {
+        let (name, value) = option
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| Failure::Usage(format!("{option:?} is not NAME=VALUE")))?;
+        let value = match Value::parse(value) {
+            Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
+            _ => Value::from(value),
+        };
+        options.set(name, value);
+    }
+    Ok(options)
 }
 
 fn persistence_of(answer: &Object) -> Value {
@@ -199,4 +221,33 @@ pub(super) async fn backup(app: &App, args: &BackupArgs) -> Result<(), Failure> 
         format!("the auth store is copied to {}", args.file)
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(given: &[&str], expected: Option<&str>) {
+        let given: Vec<_> = given.iter().map(|&option| option.to_owned()).collect();
+        let options = storage_options(&given).ok();
+        let options = options.map(|options| Value::from(options).to_json());
+        assert_eq!(options.as_deref(), expected, "{given:?}");
+    }
+
+    #[test]
+    fn options_of_a_store() {
+        check(&[], Some("{}"));
+        check(
+            &[
+                "durability=full",
+                "probe_timeout=200",
+                "a=true",
+                "b=",
+                "c=null",
+            ],
+            Some(r#"{"durability":"full","probe_timeout":200,"a":true,"b":"","c":"null"}"#),
+        );
+        check(&["x"], None);
+        check(&["=x"], None);
+    }
 }

@@ -1,5 +1,7 @@
 //! `context`: saved servers.
 
+use std::path::{Path, PathBuf};
+
 use tyo_mq_auth::json::{Object, Value};
 use tyo_mq_client::Address;
 
@@ -60,13 +62,22 @@ fn list(output: Output, file: &ContextFile) {
     });
 }
 
-const COLUMNS: [&str; 6] = ["name", "current", "url", "realm", "token", "manager_key"];
+const COLUMNS: [&str; 7] = [
+    "name",
+    "current",
+    "url",
+    "ca_file",
+    "realm",
+    "token",
+    "manager_key",
+];
 
 fn described(name: &str, context: &Context, is_current: bool) -> Object {
     Object::new()
         .with("name", name)
         .with("current", is_current)
         .with("url", context.url.as_str())
+        .with("ca_file", context.ca_file.as_deref().map(shown_path))
         .with("realm", context.realm.as_deref())
         .with("token", context.token.describe())
         .with("manager_key", context.manager_key.describe())
@@ -119,6 +130,7 @@ fn add(global: &Global, file: &mut ContextFile, args: &ContextAdd) -> Result<(),
     );
     let context = Context {
         url: address.to_string(),
+        ca_file: global.ca_file.as_deref().map(full_path),
         realm: global.realm.clone(),
         token,
         manager_key,
@@ -131,12 +143,20 @@ fn add(global: &Global, file: &mut ContextFile, args: &ContextAdd) -> Result<(),
 }
 
 /// Where a secret is. Files are kept by their full path, so that the context works from everywhere.
-fn reference(variable: Option<&str>, file: Option<&std::path::Path>) -> Reference {
+fn reference(variable: Option<&str>, file: Option<&Path>) -> Reference {
     Reference {
         env: variable.map(str::to_owned),
-        file: file.map(|file| std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf())),
+        file: file.map(full_path),
         stored: None,
     }
+}
+
+fn full_path(file: &Path) -> PathBuf {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf())
+}
+
+fn shown_path(file: &Path) -> String {
+    file.display().to_string()
 }
 
 fn save(global: &Global, file: &ContextFile, said: &str) -> Result<(), Failure> {

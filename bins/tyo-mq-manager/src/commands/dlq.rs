@@ -11,11 +11,7 @@ use crate::output::{field, fields, objects, table};
 /// `dlq`.
 pub(super) async fn run(app: &App, command: DlqCommand) -> Result<(), Failure> {
     match command {
-        DlqCommand::List => {
-            let answer = entries(app).await?;
-            app.output.answer(&answer, list_view);
-            Ok(())
-        }
+        DlqCommand::List => list(app, app.realm()).await,
         DlqCommand::Show { id } => show(app, &id).await,
         DlqCommand::Replay { ids } => each(app, "dlq_replay", &ids).await,
         DlqCommand::Discard { ids } => {
@@ -25,8 +21,15 @@ pub(super) async fn run(app: &App, command: DlqCommand) -> Result<(), Failure> {
     }
 }
 
-async fn entries(app: &App) -> Result<Object, Failure> {
-    let request = Request::command("dlq_list").with_some("realm", app.realm());
+/// Shows the dead letters of a realm, or of all.
+pub(crate) async fn list(app: &App, realm: Option<&str>) -> Result<(), Failure> {
+    let answer = entries(app, realm).await?;
+    app.output.answer(&answer, list_view);
+    Ok(())
+}
+
+async fn entries(app: &App, realm: Option<&str>) -> Result<Object, Failure> {
+    let request = Request::command("dlq_list").with_some("realm", realm);
     app.ask(&request).await
 }
 
@@ -48,7 +51,7 @@ fn list_view(answer: &Object) -> String {
 }
 
 async fn show(app: &App, id: &str) -> Result<(), Failure> {
-    let listed = entries(app).await?;
+    let listed = entries(app, app.realm()).await?;
     let entry = objects(&listed, "entries")
         .into_iter()
         .find(|entry| entry.get("id").and_then(Value::as_str) == Some(id))
@@ -113,6 +116,7 @@ fn outcome(command: &str, answer: &Object) -> String {
     }
     match command {
         "dlq_replay" => format!("{id} is queued again as {}", field(answer, "new_msg_id")),
+        _ if answer.get("discarded") == Some(&Value::Bool(false)) => format!("{id} was not there"),
         _ => format!("{id} is forgotten"),
     }
 }

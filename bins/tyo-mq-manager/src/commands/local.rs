@@ -21,7 +21,9 @@ pub(super) fn completion(args: &CompletionArgs) {
     let mut command = Cli::command();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "tyo-mq-manager", &mut script);
-    print(&String::from_utf8_lossy(&script));
+    let script = String::from_utf8_lossy(&script);
+    // For bash, a program whose name has dashes is named in two ways, and its subcommands are not found.
+    print(&script.replace("tyo__subcmd__mq__subcmd__manager", "tyo__mq__manager"));
 }
 
 /// `jwt`.

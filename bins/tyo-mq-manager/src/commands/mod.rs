@@ -13,6 +13,7 @@ mod mgmt_token;
 mod realm;
 mod realm_keys;
 mod request;
+mod smoke_test;
 mod submit;
 mod token;
 
@@ -24,7 +25,8 @@ use crate::cli::{Cli, Command, Page};
 use crate::exit::Failure;
 use crate::menu;
 
-pub(crate) use request::one_view as request_view;
+pub(crate) use dlq::list as list_dead_letters;
+pub(crate) use request::show_next as show_next_request;
 
 /// Does what the command line says.
 pub(crate) async fn run(cli: Cli) -> Result<(), Failure> {
@@ -63,6 +65,7 @@ pub(crate) async fn dispatch(app: &App, command: Command) -> Result<(), Failure>
         Command::Stats => broker::stats(app).await,
         Command::Audit(page) => broker::audit(app, &page).await,
         Command::Backup(args) => broker::backup(app, &args).await,
+        Command::SmokeTest(args) => smoke_test::run(app, &args).await,
         Command::Health => http::health(app).await,
         Command::Metrics => http::metrics(app).await,
         Command::Jwt(command) => local::jwt(app, command),

@@ -83,6 +83,9 @@ pub(super) async fn set_key(app: &App, args: &RealmSetKey) -> Result<(), Failure
         secret,
         require_key,
     } = args;
+    if let (Some(required), false) = (require_key, secret.says_something()) {
+        return set_require_key(app, name, *required).await;
+    }
     let given = given_secret(app, secret, "The key of the realm's consumers")?;
     let key = given.value().map_or(Value::Null, Value::from);
     let request = Request::command("set_realm_key")
@@ -95,6 +98,17 @@ pub(super) async fn set_key(app: &App, args: &RealmSetKey) -> Result<(), Failure
         format!("realm {name:?} {state} key for its consumers")
     });
     Ok(())
+}
+
+async fn set_require_key(app: &App, name: &str, required: bool) -> Result<(), Failure> {
+    let request = Request::command("set_realm_key")
+        .with("realm", name)
+        .with("require_key", required);
+    app.change(request, |_| {
+        let need = if required { "need" } else { "do not need" };
+        format!("consumers of realm {name:?} without a token {need} its key")
+    })
+    .await
 }
 
 /// `realm set-manager-key`.

@@ -17,11 +17,7 @@ use super::{is_unknown_command, paged, submit};
 pub(super) async fn run(app: &App, command: RequestCommand) -> Result<(), Failure> {
     match command {
         RequestCommand::Submit(args) => submit::run(app, &args).await,
-        RequestCommand::Next => {
-            let answer = next(app).await?;
-            app.output.answer(&answer, one_view);
-            Ok(())
-        }
+        RequestCommand::Next => show_next(app, app.realm()).await.map(drop),
         RequestCommand::List(page) => list(app, &page).await,
         RequestCommand::Approve { id, role } => {
             let request = Request::decide(&id, true).with_some("role", role);
@@ -35,9 +31,15 @@ pub(super) async fn run(app: &App, command: RequestCommand) -> Result<(), Failur
     }
 }
 
-async fn next(app: &App) -> Result<Object, Failure> {
-    let request = Request::next().with_some("realm", app.realm());
-    app.ask(&request).await
+/// Shows the oldest request of a realm, or of all; what was shown.
+pub(crate) async fn show_next(app: &App, realm: Option<&str>) -> Result<Object, Failure> {
+    let answer = next(app, realm).await?;
+    app.output.answer(&answer, one_view);
+    Ok(answer)
+}
+
+async fn next(app: &App, realm: Option<&str>) -> Result<Object, Failure> {
+    app.ask(&Request::next().with_some("realm", realm)).await
 }
 
 async fn pending(app: &App, page: &Page) -> Result<Object, Failure> {
@@ -47,7 +49,7 @@ async fn pending(app: &App, page: &Page) -> Result<Object, Failure> {
         return listed;
     }
     // A broker without `list_requests` tells the oldest one.
-    let answer = next(app).await?;
+    let answer = next(app, app.realm()).await?;
     let first = answer.get("request").filter(|request| request.is_truthy());
     let requests: Vec<Value> = first.cloned().into_iter().collect();
     Ok(Object::new().with("ok", true).with("requests", requests))
@@ -80,7 +82,7 @@ fn list_view(answer: &Object) -> String {
 }
 
 /// A request in full.
-pub(crate) fn one_view(answer: &Object) -> String {
+fn one_view(answer: &Object) -> String {
     let Some(request) = answer.get("request").and_then(Value::as_object) else {
         return "no requests wait".to_owned();
     };

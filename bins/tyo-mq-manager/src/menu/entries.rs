@@ -8,9 +8,9 @@ use crate::cli::{
     Acceptance, Access, AuthCommand, Command, DlqCommand, Lifetime, Page, RealmAdd, RealmCommand,
     RealmSetKey, RequestCommand, SecretArgs, SettingsCommand, TokenCommand, TokenRevoke,
 };
-use crate::commands::request_view;
+use crate::commands::{list_dead_letters, show_next_request};
 use crate::exit::Failure;
-use crate::output::{field, print};
+use crate::output::field;
 
 /// What the menu can do.
 #[derive(Debug, Clone, Copy)]
@@ -68,11 +68,7 @@ pub(super) const ENTRIES: [(u32, &str, Entry); 29] = [
         "set or clear a realm's consumer key",
         Entry::ConsumerKey,
     ),
-    (
-        17,
-        "must a realm's producers be accepted?",
-        Entry::Acceptance,
-    ),
+    (17, "acceptance of a realm's producers", Entry::Acceptance),
     (18, "statistics", Entry::Stats),
     (19, "list dead letters", Entry::ListDlq),
     (20, "replay a dead letter", Entry::ReplayDlq),
@@ -98,12 +94,18 @@ impl Entry {
             // The scripts' menu signs a `get`, which works also while authentication is off.
             Self::Verify => return verify(app).await.map(|()| None),
             Self::Stats => Command::Stats,
-            Self::NextRequest => Command::Request(RequestCommand::Next),
+            Self::NextRequest => {
+                show_next_request(app, realm_filter(app)?.as_deref()).await?;
+                return Ok(None);
+            }
             Self::ListRequests => Command::Request(RequestCommand::List(PAGE)),
             Self::ListTokens => Command::Token(TokenCommand::List(PAGE)),
             Self::ListClients => Command::Client(crate::cli::ClientCommand::List(PAGE)),
             Self::Audit => Command::Audit(PAGE),
-            Self::ListDlq => Command::Dlq(DlqCommand::List),
+            Self::ListDlq => {
+                list_dead_letters(app, realm_filter(app)?.as_deref()).await?;
+                return Ok(None);
+            }
             Self::ApproveNext | Self::RejectNext => return self.decide_next(app).await,
             Self::Approve | Self::Reject => {
                 let id = required(app, "id of the request")?;
@@ -168,9 +170,7 @@ impl Entry {
 
     /// Shows the next request and has it decided, if the user agrees.
     async fn decide_next(self, app: &App) -> Result<Option<Command>, Failure> {
-        let realm = optional(app, "realm (empty for any)")?;
-        let answer = app.ask(&Request::next().with_some("realm", realm)).await?;
-        print(&request_view(&answer));
+        let answer = show_next_request(app, realm_filter(app)?.as_deref()).await?;
         let Some(request) = answer.get("request").and_then(Value::as_object) else {
             return Ok(None);
         };
@@ -281,6 +281,14 @@ fn new_key(app: &App) -> Result<SecretArgs, Failure> {
         from_env: None,
         from_file: None,
     })
+}
+
+/// Which realm's; the menu's own is proposed, if it has one.
+fn realm_filter(app: &App) -> Result<Option<String>, Failure> {
+    let realm = app
+        .prompt
+        .text("realm (empty for any)", app.realm().unwrap_or_default())?;
+    Ok(Some(realm).filter(|realm| !realm.is_empty()))
 }
 
 fn optional(app: &App, question: &str) -> Result<Option<String>, Failure> {

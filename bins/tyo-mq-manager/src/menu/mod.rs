@@ -13,28 +13,35 @@ use entries::{ENTRIES, Entry};
 /// Shows the menu until the user leaves.
 pub(crate) async fn run(app: &App) -> Result<(), Failure> {
     header(app);
-    let items: Vec<(u32, &str)> = ENTRIES
-        .iter()
-        .map(|(number, what, _)| (*number, *what))
-        .chain([(0, "leave")])
-        .collect();
+    list();
     loop {
-        let chosen = match app.prompt.choose("What to do", &items) {
+        let chosen = match app.prompt.text("What to do (Enter: list, 0: leave)", "") {
             // Standard input ended: so does the menu.
             Err(Failure::Declined(_)) => return Ok(()),
             other => other?,
         };
-        match chosen {
-            Some(0) => return Ok(()),
-            None => note("there is no such entry"),
-            Some(number) => {
-                let entry = ENTRIES.iter().find(|(known, _, _)| *known == number);
-                if let Some((_, _, entry)) = entry {
-                    show_failure(app, perform(app, *entry).await);
-                }
-            }
+        match chosen.as_str() {
+            "" => list(),
+            "0" => return Ok(()),
+            number => match entry(number) {
+                Some(entry) => show_failure(app, perform(app, entry).await),
+                None => note("there is no such entry; Enter shows the list"),
+            },
         }
     }
+}
+
+fn list() {
+    for (number, what, _) in ENTRIES {
+        note(&format!("{number:>3}) {what}"));
+    }
+    note("  0) leave");
+}
+
+fn entry(number: &str) -> Option<Entry> {
+    let number: u32 = number.parse().ok()?;
+    let found = ENTRIES.iter().find(|(known, _, _)| *known == number);
+    found.map(|(_, _, entry)| *entry)
 }
 
 fn header(app: &App) {

@@ -68,6 +68,16 @@ fn a_realm_from_its_creation_to_its_end() {
             Value::from(true),
         ),
         (
+            &["set-key", "lab", "--require-key", "true"],
+            "require_key",
+            Value::from(true),
+        ),
+        (
+            &["set-key", "lab", "--require-key", "false"],
+            "key_configured",
+            Value::from(true),
+        ),
+        (
             &["set-key", "lab", "--clear"],
             "key_configured",
             Value::Null,
@@ -110,7 +120,7 @@ fn failures_have_their_exit_codes() {
     check(&["token", "add"], 2);
     check(&["token", "revoke", &"0".repeat(64), "-y"], 5);
     check(&["settings", "reload", "--url", "http://127.0.0.1:1"], 3);
-    check(&["settings", "get", "--url", "https://broker"], 2);
+    check(&["settings", "get", "--url", "ftp://broker"], 2);
     check(&["backup", "copy.sqlite"], 8);
     check(&["stats", "--token-file", "/nowhere"], 1);
     Program::anonymous(&stage, &["stats"]).fails(4);
@@ -264,6 +274,10 @@ fn settings_stats_limits_and_the_audit_trail() {
     assert_eq!(at(&settings, &["enabled"]), &Value::from(true));
     assert!(!Value::from(settings).to_json().contains(ADMIN_TOKEN));
     assert!(succeeds(&stage, &["persistence", "show"]).contains("memory"));
+    let set = ["persistence", "set", "sqlite", "--option"];
+    let said = succeeds(&stage, &[&set[..], &["durability=full", "-y"]].concat());
+    assert!(said.contains("in sqlite now"), "{said}");
+    Program::admin(&stage, &[&set[..], &["durability", "-y"]].concat()).fails(2);
     let stats = Program::admin(&stage, &["stats"]).json();
     assert!(
         at(&stats, &["stats", "connections_current"])

@@ -28,6 +28,8 @@ fn dead_letters_are_listed_shown_replayed_and_discarded() {
     Program::admin(&stage, &["dlq", "replay", "m-1"]).fails(5);
     Program::admin(&stage, &["dlq", "discard", "m-2"]).fails(10);
     Program::admin(&stage, &["dlq", "discard", "m-2", "-y"]).succeeds();
+    let again = Program::admin(&stage, &["dlq", "discard", "m-2", "-y"]).succeeds();
+    assert_eq!(again, "m-2 was not there\n");
     let listed = Program::admin(&stage, &["dlq", "list"]).succeeds();
     assert_eq!(listed, "no dead letters\n");
 }

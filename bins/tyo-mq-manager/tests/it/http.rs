@@ -8,7 +8,7 @@ use tyo_mq_server::{Server, parse_settings};
 use crate::program::{Program, text};
 
 /// A server for the time of a test; it ends when the sender is dropped.
-fn serve(settings: &str) -> (SocketAddr, oneshot::Sender<()>) {
+pub(crate) fn serve(settings: &str) -> (SocketAddr, oneshot::Sender<()>) {
     let loaded = parse_settings(settings).unwrap();
     let (tell, told) = std::sync::mpsc::channel();
     let (stop, stopped) = oneshot::channel::<()>();

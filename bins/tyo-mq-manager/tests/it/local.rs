@@ -91,6 +91,32 @@ fn web_tokens() {
 }
 
 #[test]
+fn completion_in_bash() {
+    let home = tempfile::tempdir().unwrap();
+    let script = Program::new(home.path(), &["completion", "bash"]).succeeds();
+    std::fs::write(home.path().join("completion"), script).unwrap();
+    let complete = |words: &[&str]| {
+        let typed = "source ./completion; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
+            _tyo__mq__manager \"$1\" \"${@: -1}\" \"${@: -2:1}\"; echo \"${COMPREPLY[@]}\"";
+        let done = std::process::Command::new("bash")
+            .args(["-c", typed, "bash", "tyo-mq-manager"])
+            .args(words)
+            .current_dir(home.path())
+            .output()
+            .unwrap();
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(complete(&["re"]), "realm request");
+    assert_eq!(
+        complete(&["realm", "set-a"]),
+        "set-auth set-acceptance set-anonymous"
+    );
+    assert_eq!(complete(&["realm", "set-auth", "lab", "r"]), "required");
+    assert_eq!(complete(&["mgmt-token", "add", "--max"]), "--max-ttl");
+    assert_eq!(complete(&["stats", "--as", ""]), "admin realm");
+}
+
+#[test]
 fn completion_and_help() {
     let home = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {

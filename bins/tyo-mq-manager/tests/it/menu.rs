@@ -35,13 +35,26 @@ fn requests() {
     }
     let shown = run(
         &stage,
-        "10\n\nn\n10\nshop\ny\nconsumer\n11\n\ny\nno\n9\n0\n",
+        "10\n\nn\n10\nshop\ny\nconsumer\n11\n\ny\nno\n9\n\n0\n",
     );
     assert!(
         shown.contains("approved") && shown.contains("rejected"),
         "{shown}"
     );
     assert!(shown.contains("no requests wait"), "{shown}");
+}
+
+#[test]
+fn lists_of_one_realm() {
+    let stage = Stage::new();
+    let submit = ["request", "submit", "-r", "shop", "--client-id", "till"];
+    Program::anonymous(&stage, &submit).succeeds();
+    let shown = run(&stage, "9\ndefault\n0\n");
+    assert!(shown.contains("no requests wait"), "{shown}");
+    let shown = run(&stage, "9\nshop\n0\n");
+    assert!(shown.contains("till"), "{shown}");
+    let shown = run(&stage, "19\nnowhere\n0\n");
+    assert!(shown.contains("no dead letters"), "{shown}");
 }
 
 #[test]

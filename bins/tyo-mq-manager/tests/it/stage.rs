@@ -1,13 +1,12 @@
 //! A broker for the time of a test: the stand-in, or the program that `TYO_MQ_BROKER` names.
 
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
 
 use tempfile::TempDir;
 use tyo_mq_auth::json::{Object, Value};
 
+use crate::broker_program::BrokerProgram;
 use crate::stand_in::StandIn;
 
 /// The global admin's token.
@@ -24,29 +23,23 @@ pub(crate) struct Stage {
 }
 
 enum Broker {
-    StandIn {
-        _runs: StandIn,
-    },
-    Program {
-        child: Child,
-        /// Open as long as it runs.
-        _stdout: BufReader<ChildStdout>,
-    },
+    StandIn { _runs: StandIn },
+    Program { _runs: BrokerProgram },
 }
 
 impl Stage {
     /// A broker with authentication, a global admin, and a realm `shop` with a manager.
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let (addr, broker) = match std::env::var_os("TYO_MQ_BROKER") {
+        let settings = Object::new().with("auth", auth());
+        let file = home.path().join("settings.json");
+        std::fs::write(&file, Value::from(settings).to_json()).unwrap();
+        let (addr, broker) = match BrokerProgram::start(home.path(), &file, false) {
             None => {
                 let stand_in = StandIn::start(&auth().to_json(), false);
                 (stand_in.addr(), Broker::StandIn { _runs: stand_in })
             }
-            Some(program) => {
-                let program = Path::new(&program);
-                start(program, home.path())
-            }
+            Some(program) => (program.addr(), Broker::Program { _runs: program }),
         };
         Self { home, addr, broker }
     }
@@ -86,15 +79,6 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
-    fn drop(&mut self) {
-        if let Broker::Program { child, .. } = &mut self.broker {
-            // It may have ended by itself, which the test has seen then.
-            let _ = child.kill().and_then(|()| child.wait());
-        }
-    }
-}
-
 /// The `auth` block of the settings.
 fn auth() -> Value {
     let admin = Object::new()
@@ -114,28 +98,4 @@ fn auth() -> Value {
         .with("tokens", vec![Value::from(admin)])
         .with("realms", realms)
         .into()
-}
-
-fn start(program: &Path, home: &Path) -> (SocketAddr, Broker) {
-    let settings = Object::new().with("host", "127.0.0.1").with("auth", auth());
-    let file = home.join("settings.json");
-    std::fs::write(&file, Value::from(settings).to_json()).unwrap();
-    let mut child = Command::new(program)
-        .args(["--port", "0", "--settings"])
-        .arg(file)
-        .current_dir(home)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut banner = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut banner).unwrap();
-    let addr = banner.trim().rsplit(' ').next().unwrap().parse();
-    let broker = Broker::Program {
-        child,
-        _stdout: stdout,
-    };
-    (addr.unwrap(), broker)
 }

@@ -285,9 +285,24 @@ pub(super) fn backup_auth_store(context: &Context<'_>) -> Result<Plan, Refusal> 
     }
     let path = fields::required_text(context.body, &["filename", "path"])?;
     let path = inside(context, path)?;
+    let path = match &context.view.data_dir {
+        Some(dir) => dir.join(path),
+        None => path,
+    };
     let question = Question::BackupAuthStore { path };
     Ok(Plan::ask(question, Object::new(), "backup"))
 }
+
+/// The options of a store that name a file.
+pub const FILE_OPTIONS: [&str; 7] = [
+    "filename",
+    "file",
+    "path",
+    "fallback_filename",
+    "fallbackFilename",
+    "fallback_path",
+    "fallbackPath",
+];
 
 fn check_options(context: &Context<'_>, options: &Object) -> Result<(), Refusal> {
     if let Some(ttl) = fields::present(options, &["default_ttl", "defaultTtl"]) {
@@ -298,7 +313,7 @@ fn check_options(context: &Context<'_>, options: &Object) -> Result<(), Refusal>
             ));
         }
     }
-    for name in ["filename", "file", "path", "fallback_filename"] {
+    for name in FILE_OPTIONS {
         if let Some(path) = fields::text(options, &[name])? {
             inside(context, path)?;
         }

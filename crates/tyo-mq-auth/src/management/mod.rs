@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 use crate::signed::{AUTH_MANAGEMENT_FAIL, Verified};
 use crate::state::AuthState;
 
-pub use broker::{Answer, Question, ServerView};
+pub use broker::{Answer, FILE_OPTIONS, Question, ServerView};
 pub use command::is_realm_command;
 pub use provision::{MAX_PROVISION_BYTES, Provisioned};
 

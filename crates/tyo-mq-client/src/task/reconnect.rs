@@ -32,7 +32,7 @@ impl Task {
                 _ = self.closing.changed() => return None,
                 () = tokio::time::sleep(delay) => {}
             }
-            let Ok(mut socket) = Socket::open(&self.address, &self.options).await else {
+            let Ok(mut socket) = Socket::open(&self.connector, &self.options).await else {
                 continue;
             };
             match self.begin(&mut socket).await {

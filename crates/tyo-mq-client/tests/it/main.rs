@@ -8,3 +8,5 @@
 mod lifecycle;
 mod messages;
 mod server;
+mod tls;
+mod tls_proxy;

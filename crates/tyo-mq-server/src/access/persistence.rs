@@ -1,15 +1,15 @@
 //! Another message store takes over while the broker runs, with everything that the present one holds.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tyo_mq_auth::json::{Object, Value};
-use tyo_mq_auth::{Answer, Refusal};
+use tyo_mq_auth::{Answer, FILE_OPTIONS, Refusal};
 use tyo_mq_core::store::{Store, StoreError};
-use tyo_mq_storage::{Backend, Move};
+use tyo_mq_storage::{Backend, DEFAULT_FILE, Move};
 
 use super::Access;
 use super::keeper::KeeperError;
@@ -122,6 +122,8 @@ impl Access {
 
     /// The settings with this store, if the next start would take them.
     fn wanted(&self, storage: &'static str, options: Object) -> Result<Wanted, Refusal> {
+        let folder = self.keeper().view().data_dir;
+        let options = anchored(options, storage, folder.as_deref());
         let mut settings = self.message_store.settings().clone();
         settings.storage = storage.into();
         let text = Value::from(options.clone()).to_json();
@@ -230,6 +232,33 @@ impl Wanted {
     }
 }
 
+/// Files without a folder go where the settings file is, also when the program was started elsewhere.
+fn anchored(mut options: Object, storage: &str, folder: Option<&Path>) -> Object {
+    let Some(folder) = folder.and_then(|folder| other_folder(folder)) else {
+        return options;
+    };
+    let has_file = FILE_OPTIONS[..3]
+        .iter()
+        .any(|name| options.get(name).is_some());
+    if storage == "sqlite" && !has_file {
+        options.set(FILE_OPTIONS[0], DEFAULT_FILE);
+    }
+    for name in FILE_OPTIONS {
+        if let Some(file) = options.get(name).and_then(Value::as_str) {
+            let file = folder.join(file).display().to_string();
+            options.set(name, file.as_str());
+        }
+    }
+    options
+}
+
+/// The folder in full, unless it is the one that the program works in.
+fn other_folder(folder: &Path) -> Option<PathBuf> {
+    let folder = std::path::absolute(folder).ok()?;
+    let here = std::env::current_dir().ok()?;
+    (folder.canonicalize().ok() != here.canonicalize().ok()).then_some(folder)
+}
+
 fn backend(settings: &Settings) -> Result<Backend, Refusal> {
     let config = settings.storage_config();
     config
@@ -250,7 +279,7 @@ fn is_same_place(left: &Backend, right: &Backend) -> bool {
 }
 
 /// A file by the path that no other name of it has, if it is there.
-fn real(path: &Path) -> std::path::PathBuf {
+fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 

@@ -1,8 +1,10 @@
 //! What management commands ask of the running broker.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tyo_mq_auth::json::{Object, Value};
+use tyo_mq_auth::store::AuthStoreError;
 use tyo_mq_auth::{Answer, Question, RealmName, Refusal};
 use tyo_mq_core::store::StoreError;
 
@@ -38,17 +40,26 @@ impl Access {
             },
             Question::GetLimits { realm } => Answer::Value(self.limits_of(realm.as_ref())),
             Question::SetLimits { realm, limits } => self.change_limits(realm.as_ref(), &limits),
-            Question::BackupAuthStore { path } => match self.keeper().backup_store(&path) {
-                None => Answer::Refused(Refusal::new(501, "there is no auth store")),
-                Some(Err(error)) => Answer::Refused(Refusal::new(500, error.to_string())),
-                Some(Ok(())) => Answer::Value(Value::from(path.display().to_string().as_str())),
-            },
+            Question::BackupAuthStore { path } => self.backup(&path),
             Question::RenameRealm { from, to } => self.rename_realm(&from, &to).await,
             Question::SetPersistence { storage, options } => {
                 self.change_persistence(storage, options).await
             }
             _ => Answer::Refused(Refusal::new(501, "this broker cannot do that")),
         }
+    }
+
+    fn backup(&self, path: &Path) -> Answer {
+        let error = match self.keeper().backup_store(path) {
+            None => return Answer::Refused(Refusal::new(501, "there is no auth store")),
+            Some(Ok(())) => return Answer::Value(path.display().to_string().into()),
+            Some(Err(error)) => error,
+        };
+        let code = match error {
+            AuthStoreError::Exists => 409,
+            _ => 500,
+        };
+        Answer::Refused(Refusal::new(code, error.to_string()))
     }
 
     fn answer_reload(&self) -> Answer {

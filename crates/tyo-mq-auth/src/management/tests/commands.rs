@@ -678,6 +678,14 @@ fn persistence() {
             400,
         );
     }
+    for option in crate::FILE_OPTIONS {
+        check(
+            &format!(
+                r#"{{"command":"set_persistence","storage":"redis","url":"redis://r/","options":{{"{option}":"../x"}}}}"#
+            ),
+            400,
+        );
+    }
     view.data_dir = Some("/var/lib/mq".into());
     let mut state = state();
     for (path, is_good) in [
