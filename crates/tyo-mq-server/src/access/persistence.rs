@@ -234,7 +234,7 @@ impl Wanted {
 
 /// Files without a folder go where the settings file is, also when the program was started elsewhere.
 fn anchored(mut options: Object, storage: &str, folder: Option<&Path>) -> Object {
-    let Some(folder) = folder.and_then(|folder| other_folder(folder)) else {
+    let Some(folder) = folder.and_then(other_folder) else {
         return options;
     };
     let has_file = FILE_OPTIONS[..3]
