@@ -285,7 +285,7 @@ fn check_options(context: &Context<'_>, options: &Object) -> Result<(), Refusal>
             ));
         }
     }
-    for name in ["filename", "file", "path", "fallback_filename"] {
+    for name in FILE_OPTIONS {
         if let Some(path) = fields::text(options, &[name])? {
             inside(context, path)?;
         }
@@ -319,6 +319,17 @@ fn dead_letter(context: &Context<'_>) -> Result<(String, Option<RealmName>, Obje
     let extra = Object::new().with("msg_id", id.as_str());
     Ok((id, realm, extra))
 }
+
+/// Options of stores that name files, in every spelling.
+const FILE_OPTIONS: [&str; 7] = [
+    "filename",
+    "file",
+    "path",
+    "fallback_filename",
+    "fallbackFilename",
+    "fallback_path",
+    "fallbackPath",
+];
 
 /// The limits that can be set, and whether for a realm alone.
 const LIMITS: &[(&str, bool)] = &[

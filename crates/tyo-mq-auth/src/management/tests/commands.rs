@@ -671,12 +671,22 @@ fn persistence() {
             &format!(r#"{{"command":"set_persistence","storage":"sqlite","filename":"{path}"}}"#),
             400,
         );
-        check(
-            &format!(
-                r#"{{"command":"set_persistence","storage":"sqlite","options":{{"path":"{path}"}}}}"#
-            ),
-            400,
-        );
+        for option in [
+            "filename",
+            "file",
+            "path",
+            "fallback_filename",
+            "fallbackFilename",
+            "fallback_path",
+            "fallbackPath",
+        ] {
+            check(
+                &format!(
+                    r#"{{"command":"set_persistence","storage":"redis","options":{{"url":"redis://h/","{option}":"{path}"}}}}"#
+                ),
+                400,
+            );
+        }
     }
     view.data_dir = Some("/var/lib/mq".into());
     let mut state = state();
