@@ -16,6 +16,7 @@ mod http;
 mod http_api;
 mod lifecycle;
 mod limits;
+mod log;
 mod malformed;
 mod management;
 mod manager;
