@@ -30,3 +30,4 @@ mod routing;
 mod script;
 mod server;
 mod settings;
+mod validators;
