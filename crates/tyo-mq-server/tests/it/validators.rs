@@ -257,3 +257,34 @@ async fn a_validator_elsewhere_has_its_say_as_long_as_the_settings_give_it_one()
         assert_eq!(is_in, !is_dropped, "{expected}: {answer}");
     }
 }
+
+/// What a socket does before the validator has answered gives it a place, which ends with the answer.
+#[tokio::test]
+async fn who_acts_while_a_validator_is_asked_is_moved_by_its_answer() {
+    let (url, go) = validator(r#"{"realm":"elsewhere","role":"producer"}"#).await;
+    let mut asking = settings();
+    asking["auth"]["auth_url"] = json!(url);
+    asking["auth"]["realms"]["default"] = json!({"required": false});
+    let server = Running::with(asking).await;
+    let (mut there, _) = authenticate(&server, r#"{"realm":"elsewhere","role":"consumer"}"#).await;
+    let mut here = Client::connect(server.addr).await;
+    let subscription = r#"{"event":"e","producer":"p","consumer":"c"}"#;
+    for consumer in [&mut there, &mut here] {
+        consumer.emit("SUBSCRIBE", subscription).await;
+        consumer.fence().await;
+    }
+    let mut client = Client::connect(server.addr).await;
+    let produce = r#"{"event":"e","message":1,"from":"p"}"#;
+    client.emit("AUTHENTICATION", r#"{"token":"theirs"}"#).await;
+    assert_eq!(client.call("PRODUCE", produce).await["ok"], true);
+    assert!(here.event("CONSUME-p-e").await.contains("\"message\":1"));
+    go.send(()).unwrap();
+    assert_eq!(
+        client.text().await,
+        r#"42["AUTH_OK",{"realm":"elsewhere","role":"producer"}]"#
+    );
+    assert_eq!(client.call("PRODUCE", produce).await["ok"], true);
+    assert!(there.event("CONSUME-p-e").await.contains("\"message\":1"));
+    assert_eq!(here.rest().await, []);
+    assert_eq!(client.call("UNSUBSCRIBE", r#""x""#).await["code"], 403);
+}
