@@ -9,6 +9,7 @@ mod auth;
 mod binary;
 mod chunks;
 mod client;
+mod commands;
 mod delivery;
 mod enrolment;
 mod fallback;

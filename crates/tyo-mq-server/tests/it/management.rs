@@ -15,64 +15,6 @@ async fn is_sent_away(client: &mut Client) {
 }
 
 #[tokio::test]
-async fn commands_that_are_refused() {
-    let rows = [
-        (json!({}), 400),
-        (json!({"command": "conquer"}), 400),
-        (json!({"command": "reload_settings"}), 400),
-        (json!({"command": "add_realm"}), 400),
-        (json!({"command": "add_realm", "realm": "req"}), 409),
-        (json!({"command": "add_realm", "realm": "a\u{0}b"}), 400),
-        (json!({"command": "add_realm", "realm": "x", "ttl": 0}), 400),
-        (json!({"command": "remove_realm"}), 400),
-        (json!({"command": "remove_realm", "realm": "*"}), 400),
-        (json!({"command": "remove_realm", "realm": "default"}), 400),
-        (json!({"command": "remove_realm", "realm": "none"}), 404),
-        (
-            json!({"command": "set_realm_key", "realm": "none", "key": "k"}),
-            404,
-        ),
-        (
-            json!({"command": "set_realm_lifetime", "realm": "default", "ttl": 9}),
-            400,
-        ),
-        (json!({"command": "set_global_auth"}), 400),
-        (
-            json!({"command": "set_global_auth", "enabled": "false"}),
-            400,
-        ),
-        (json!({"command": "revoke_token"}), 400),
-        (json!({"command": "revoke_token", "token": "none"}), 404),
-        (
-            json!({"command": "set_persistence", "storage": "custom", "module": "/x.js"}),
-            501,
-        ),
-        (
-            json!({"command": "set_persistence", "storage": "sqlite", "filename": "../x"}),
-            400,
-        ),
-        (
-            json!({"command": "set_limits", "limits": {"max_fun": 1}}),
-            400,
-        ),
-        (
-            json!({"command": "disconnect_client", "socket": "none"}),
-            404,
-        ),
-        (
-            json!({"command": "backup_auth_store", "filename": "x"}),
-            501,
-        ),
-        (json!({"command": "dlq_replay", "msg_id": "none"}), 404),
-        (json!({"command": "dlq_discard"}), 400),
-    ];
-    let server = Running::with(settings()).await;
-    for (body, code) in rows {
-        assert_eq!(refused(&server, ADMIN, body.clone()).await, code, "{body}");
-    }
-}
-
-#[tokio::test]
 async fn settings_are_shown_without_secrets() {
     let mut secretive = settings();
     secretive["auth"]["jwt_secret"] = json!("js-secret");
