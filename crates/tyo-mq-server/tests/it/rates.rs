@@ -84,6 +84,93 @@ async fn one_over_each_limit_is_told_once() {
     }
 }
 
+/// The events of which the second is one too many where a limit is 1, or 15 bytes.
+const SECOND_TOO_MANY: [(&str, &str, &str); 6] = [
+    ("messages_per_second", "message_burst", "PRODUCE"),
+    ("bytes_per_second", "bytes_burst", "PRODUCE"),
+    ("max_registrations_per_socket", "", "PRODUCER"),
+    ("max_registrations_per_realm", "", "PRODUCER"),
+    ("max_subscriptions_per_socket", "", "SUBSCRIBE"),
+    ("max_subscriptions_per_realm", "", "SUBSCRIBE"),
+];
+
+#[tokio::test]
+async fn a_realm_has_limits_of_its_own_or_none() {
+    for (name, burst, event) in SECOND_TOO_MANY {
+        let mut tight = json!({});
+        tight[name] = json!(if burst.is_empty() { 1.0 } else { 0.001 });
+        let mut loose = json!({});
+        loose[name] = json!(0);
+        if !burst.is_empty() {
+            tight[burst] = json!(if name == "bytes_per_second" { 15 } else { 1 });
+        }
+        let payload = match event {
+            "PRODUCE" => PRODUCE,
+            "SUBSCRIBE" => SUBSCRIBE,
+            _ => r#"{"name":"p"}"#,
+        };
+        for (everywhere, in_default, is_refused) in [
+            (json!({}), tight.clone(), true),
+            (loose.clone(), tight.clone(), true),
+            (tight.clone(), loose, false),
+            (tight, json!({}), true),
+        ] {
+            let mut limits = everywhere;
+            limits["realms"] = json!({"default": in_default, "other": {}});
+            let came = outcome(limits.clone(), &[(event, payload), (event, payload)]).await;
+            let told: Vec<_> = came
+                .iter()
+                .filter(|came| matches!(came, Came::Text(text) if text.contains("RATE_LIMITED")))
+                .cloned()
+                .collect();
+            if is_refused {
+                is_told(&told, name);
+            } else {
+                assert_eq!(told, [], "{limits}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn addresses_have_no_limits_of_a_realm() {
+    for name in ["max_connections_per_ip", "connections_per_minute_per_ip"] {
+        let mut limits = json!({"enabled": true, "realms": {"default": {}}});
+        limits["realms"]["default"][name] = json!(1);
+        let server = Running::with(json!({"limits": limits})).await;
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            let mut client = Client::connect(server.addr).await;
+            assert_eq!(client.call_or_end("PING").await, Ok(()), "{name}");
+            clients.push(client);
+        }
+    }
+}
+
+/// What a message costs is paid for by each of its pieces, too, and a refused one is not half delivered.
+#[tokio::test]
+async fn a_piece_too_many_is_dropped_and_its_message_never_comes() {
+    let limits = json!({"enabled": true, "messages_per_second": 0.001, "message_burst": 1});
+    let server = Running::with(json!({"limits": limits})).await;
+    let mut consumer = Client::connect(server.addr).await;
+    consumer.emit("SUBSCRIBE", SUBSCRIBE).await;
+    consumer.fence().await;
+    let mut producer = Client::connect(server.addr).await;
+    let half = |index: usize, data: &str| {
+        json!({"transferId": "t", "index": index, "total": 2, "data": data}).to_string()
+    };
+    let (first, last) = PRODUCE.split_at(20);
+    assert_ne!(
+        producer.call("PRODUCE_CHUNK", &half(0, first)).await["ok"],
+        false
+    );
+    assert_eq!(
+        producer.call("PRODUCE_CHUNK", &half(1, last)).await["code"],
+        429
+    );
+    assert_eq!(consumer.rest().await, []);
+}
+
 #[tokio::test]
 async fn limits_of_zero_and_limits_that_are_off_are_none() {
     for limits in [
