@@ -18,10 +18,11 @@ async fn is_sent_away(client: &mut Client) {
 async fn settings_are_shown_without_secrets() {
     let mut secretive = settings();
     secretive["auth"]["jwt_secret"] = json!("js-secret");
+    secretive["auth"]["orgs"] = json!({"o": {"name": "n", "client_secret": "org-secret"}});
     let server = Running::with(secretive).await;
     let answer = manage(&server, json!({"command": "get"})).await;
     let text = answer.to_string();
-    for secret in ["psk", "mk-req", ADMIN, "t-prod", "js-secret"] {
+    for secret in ["psk", "mk-req", ADMIN, "t-prod", "js-secret", "org-secret"] {
         assert!(!text.contains(&format!("\"{secret}\"")), "{secret}: {text}");
     }
     let shown = &answer["settings"];
@@ -73,6 +74,28 @@ async fn a_realm_comes_and_goes_with_all_that_is_in_it() {
     let (mut producer, _) = authenticate(&server, r#"{"realm":"new"}"#).await;
     let produce = r#"{"event":"e","message":1,"from":"p"}"#;
     assert_eq!(producer.call("PRODUCE", produce).await["routed"], 0);
+}
+
+/// Also what the broker was told about it.
+#[tokio::test]
+async fn a_realm_that_was_removed_is_forgotten() {
+    let mut forgetful = settings();
+    forgetful["idle_eviction"] = json!({"ttl_ms": 1, "interval_ms": 1});
+    let server = Running::with(forgetful).await;
+    let stats = async || manage(&server, json!({"command": "stats"})).await["stats"].clone();
+    for body in [
+        json!({"command": "add_realm", "realm": "new", "required": false}),
+        json!({"command": "set_realm_anonymous", "realm": "new", "allowed": true}),
+    ] {
+        manage(&server, body).await;
+    }
+    let (mut client, _) = authenticate(&server, r#"{"realm":"new"}"#).await;
+    client.emit("CONSUMER", r#"{"name":"c"}"#).await;
+    client.fence().await;
+    assert_eq!(stats().await["realms"]["new"]["consumers"]["online"], 1);
+    manage(&server, json!({"command": "remove_realm", "realm": "new"})).await;
+    is_sent_away(&mut client).await;
+    while stats().await["realms"].get("new").is_some() {}
 }
 
 #[tokio::test]

@@ -132,6 +132,30 @@ async fn a_realm_has_limits_of_its_own_or_none() {
     }
 }
 
+/// What a socket may do is counted by events, what a realm may hold by what it holds.
+#[tokio::test]
+async fn who_unsubscribes_makes_room_in_the_realm_and_not_in_the_socket() {
+    for (name, is_refused) in [
+        ("max_subscriptions_per_realm", false),
+        ("max_subscriptions_per_socket", true),
+    ] {
+        let mut limits = json!({"enabled": true});
+        limits[name] = json!(1);
+        let server = Running::with(json!({"limits": limits})).await;
+        let mut client = Client::connect(server.addr).await;
+        client.emit("SUBSCRIBE", SUBSCRIBE).await;
+        let gone = client.call("UNSUBSCRIBE", r#"{"event":"e"}"#).await;
+        assert_eq!(gone["removed"], 1, "{name}");
+        client.emit("SUBSCRIBE", SUBSCRIBE).await;
+        let came = client.rest().await;
+        if is_refused {
+            is_told(&came, name);
+        } else {
+            assert_eq!(came, [], "{name}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn addresses_have_no_limits_of_a_realm() {
     for name in ["max_connections_per_ip", "connections_per_minute_per_ip"] {
