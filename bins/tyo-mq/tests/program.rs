@@ -189,6 +189,15 @@ fn settings_are_checked_without_a_start() {
 }
 
 #[test]
+fn the_settings_that_the_security_page_shows_are_good() {
+    let page = include_str!("../../../SECURITY.md");
+    let (_, example) = page.split_once("```json\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let (status, told) = check_config(example);
+    assert_eq!((status, told.as_str()), (0, "settings are good\n"));
+}
+
+#[test]
 fn authentication_from_the_environment_makes_an_admin_token_once() {
     let folder = TempDir::new().unwrap();
     let env_file = folder.path().join(".env");
