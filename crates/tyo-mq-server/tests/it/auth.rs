@@ -137,19 +137,38 @@ async fn a_strict_broker_wants_a_token_or_a_key_of_consumers_too() {
     check(strict, &rows).await;
 }
 
+/// Whatever the settings say of it.
 #[tokio::test]
 async fn nobody_enters_the_realm_that_sees_all_without_a_token() {
-    let server = Running::with(settings()).await;
-    for payload in [
-        r#"{"realm":"*"}"#,
-        r#"{"realm":"*","role":"consumer"}"#,
-        r#"{"realm":"*","key":null}"#,
-    ] {
-        let (mut client, answer) = authenticate(&server, payload).await;
-        assert_eq!(answer, "401", "{payload}");
-        // Nor by what they do next.
-        client.emit("CONSUMER", r#"{"name":"spy"}"#).await;
-        assert!(client.event("AUTH_FAIL").await.contains("401"), "{payload}");
+    let mut opened = settings();
+    opened["auth"]["realms"]["*"] =
+        json!({"required": false, "require_key": false, "require_acceptance": false});
+    let mut keyed = settings();
+    keyed["auth"]["realms"]["*"] = json!({"key": "psk", "require_acceptance": false});
+    for block in [settings(), opened, keyed] {
+        let server = Running::with(block).await;
+        for payload in [
+            r#"{"realm":"*"}"#,
+            r#"{"realm":"*","role":"consumer"}"#,
+            r#"{"realm":"*","role":"producer"}"#,
+            r#"{"realm":"*","role":"admin"}"#,
+            r#"{"realm":"*","role":"both","key":"psk"}"#,
+            r#"{"realm":"*","key":null}"#,
+        ] {
+            let (mut client, answer) = authenticate(&server, payload).await;
+            assert_eq!(answer, "401", "{payload}");
+            // Nor by what they do next.
+            for (event, payload) in [
+                ("CONSUMER", r#"{"name":"spy"}"#),
+                ("PRODUCE", r#"{"event":"e"}"#),
+            ] {
+                assert_eq!(refusal(&mut client, event, payload).await, Some(json!(401)));
+            }
+        }
+        assert_eq!(
+            authenticate(&server, r#"{"token":"t-admin"}"#).await.1,
+            "*/admin"
+        );
     }
 }
 
@@ -461,6 +480,16 @@ async fn web_tokens_of_a_realm() {
     assert_eq!(authenticate(&server, &payload).await.1, "401");
 }
 
+/// Claims for realm `req` with its own key's HMAC-SHA256, and a header that names another algorithm: `none`, `HS512`,
+/// `none` behind `HS256`, no name at all, a list of names.
+const OTHER_ALGORITHMS: [&str; 5] = [
+    "eyJhbGciOiJub25lIn0.eyJyZWFsbSI6InJlcSIsInJvbGUiOiJib3RoIn0.TPjx9dK-YrYSuhBk9ifPFfNH9UBGlC5m2c9B69ibkug",
+    "eyJhbGciOiJIUzUxMiJ9.eyJyZWFsbSI6InJlcSIsInJvbGUiOiJib3RoIn0.Hi8auizp2h7tMZAF4UAR5qFc_c9m7KbGfIhYln8om34",
+    "eyJhbGciOiJIUzI1NiIsImFsZyI6Im5vbmUifQ.eyJyZWFsbSI6InJlcSIsInJvbGUiOiJib3RoIn0.KkJXRVc_jLCyvTDZPe8xqD11hc6lvmhRiyXxaABz1is",
+    "e30.eyJyZWFsbSI6InJlcSIsInJvbGUiOiJib3RoIn0.pt8kWcNpH5jrbNY9nF6LMsZwMQGpKRhvbcXkHfCkGH0",
+    "eyJhbGciOlsiSFMyNTYiXX0.eyJyZWFsbSI6InJlcSIsInJvbGUiOiJib3RoIn0.AWqdD-5uT3tiJ05Niaow4cddIa3uus-T_K4Aa2kTR8c",
+];
+
 /// The header `{"alg":"none"}`.
 const UNSIGNED: &str = "eyJhbGciOiJub25lIn0";
 
@@ -508,7 +537,8 @@ async fn web_tokens_that_are_not_good() {
         (plain("__proto__", "both"), "401"),
     ];
     let server = Running::with(settings()).await;
-    for (token, expected) in rows {
+    let others = OTHER_ALGORITHMS.map(|token| (token.to_owned(), "401"));
+    for (token, expected) in rows.into_iter().chain(others) {
         let payload = json!({"token": token}).to_string();
         assert_eq!(authenticate(&server, &payload).await.1, expected, "{token}");
     }

@@ -475,6 +475,40 @@ async fn an_empty_secret_signs_nothing() {
 }
 
 #[tokio::test]
+async fn keys_are_cleared_however_they_are_spelt() {
+    let mut camel = settings();
+    camel["auth"]["realms"]["camel"] =
+        json!({"required": true, "managerKey": "mk-camel", "presharedKey": "psk"});
+    camel["auth"]["realms"]["snake"] = json!({"required": true, "preshared_key": "psk"});
+    let server = Running::with(camel).await;
+    let own = command("list_requests", json!({"realm": "camel"}));
+    assert_eq!(
+        ask(&server, "mk-camel", MANAGE, own.clone()).await["ok"],
+        true
+    );
+    for (name, realm) in [
+        ("set_realm_manager_key", "camel"),
+        ("set_realm_key", "camel"),
+        ("set_realm_key", "snake"),
+    ] {
+        let consumer = json!({"realm": realm, "role": "consumer"}).to_string();
+        if name == "set_realm_key" {
+            assert_eq!(authenticate(&server, &consumer).await.1, "401");
+        }
+        let answer = manage(&server, command(name, json!({"realm": realm}))).await;
+        if name == "set_realm_key" {
+            let shown = &answer["settings"]["realms"][realm];
+            assert_eq!(*shown, json!({"required": true}));
+            assert_eq!(
+                authenticate(&server, &consumer).await.1,
+                format!("{realm}/consumer")
+            );
+        }
+    }
+    assert_eq!(refused(&server, "mk-camel", own).await, 401);
+}
+
+#[tokio::test]
 async fn dead_letters_are_shown_sent_again_and_discarded() {
     let mut impatient = settings();
     impatient["ack_timeout"] = json!("20ms");
