@@ -171,6 +171,22 @@ async fn addresses_have_no_limits_of_a_realm() {
     }
 }
 
+/// Whatever is passed on is paid for, in whichever field it stands.
+#[tokio::test]
+async fn no_field_carries_bytes_for_nothing() {
+    let limits = json!({"enabled": true, "bytes_per_second": 0.001, "bytes_burst": 500});
+    for field in ["message", "enc", "to", "contentType", "event", "from"] {
+        for (length, is_passed) in [(400, true), (600, false)] {
+            let server = Running::with(json!({"limits": limits})).await;
+            let mut client = Client::connect(server.addr).await;
+            let mut message = json!({"event": "e", "from": "p", "message": 1});
+            message[field] = json!("x".repeat(length));
+            let answer = client.call("PRODUCE", &message.to_string()).await;
+            assert_eq!(answer["ok"], is_passed, "{field} {length}: {answer}");
+        }
+    }
+}
+
 /// What a message costs is paid for by each of its pieces, too, and a refused one is not half delivered.
 #[tokio::test]
 async fn a_piece_too_many_is_dropped_and_its_message_never_comes() {
