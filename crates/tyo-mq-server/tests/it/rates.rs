@@ -21,8 +21,8 @@ async fn outcome(limits: Value, events: &[(&str, &str)]) -> Vec<Came> {
     client.rest().await
 }
 
-/// One refusal, with this reason and a time to wait.
-fn is_told(came: &[Came], reason: &str) {
+/// One refusal, with this reason and a time to wait; the time.
+fn is_told(came: &[Came], reason: &str) -> u64 {
     let [Came::Text(text)] = came else {
         panic!("{reason}: {came:?}");
     };
@@ -30,7 +30,9 @@ fn is_told(came: &[Came], reason: &str) {
     assert_eq!(frame[0], "RATE_LIMITED");
     assert_eq!(frame[1]["code"], 429);
     assert_eq!(frame[1]["reason"], reason);
-    assert!(frame[1]["retry_after"].as_u64().unwrap() >= 1, "{frame}");
+    let retry_after = frame[1]["retry_after"].as_u64().unwrap();
+    assert!(retry_after >= 1, "{frame}");
+    retry_after
 }
 
 #[tokio::test]
@@ -80,7 +82,8 @@ async fn one_over_each_limit_is_told_once() {
         ),
     ];
     for (limits, reason, events) in rows {
-        is_told(&outcome(limits, &events).await, reason);
+        let retry_after = is_told(&outcome(limits, &events).await, reason);
+        assert!(!reason.starts_with("max_") || retry_after == 60, "{reason}");
     }
 }
 
@@ -273,7 +276,8 @@ async fn an_address_has_so_many_connections() {
         let server = Running::with(json!({"limits": limits})).await;
         let (admitted, came) = connect_many(&server, &reason).await;
         assert_eq!(admitted.len(), 2, "{reason}");
-        is_told(&came[..1], &reason);
+        let retry_after = is_told(&came[..1], &reason);
+        assert!(reason != "max_connections_per_ip" || retry_after == 30);
         assert_eq!(came[1], Came::Text("41".to_owned()));
         if reason == "max_connections_per_ip" {
             drop(admitted);

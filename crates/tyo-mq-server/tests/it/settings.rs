@@ -7,7 +7,7 @@ use tyo_mq_server::load_settings;
 
 use super::client::Client;
 use super::http::get;
-use super::manager::{authenticate, settings as access};
+use super::manager::{authenticate, manage, settings as access};
 use super::script::{check_with, play};
 use super::server::{Running, on_free_port};
 
@@ -133,6 +133,43 @@ async fn a_new_file_is_strict_and_one_from_before_is_not() {
         }
         let server = Running::with_file(&file, &[]).await;
         assert_eq!(authenticate(&server, consumer).await.1, expected);
+    }
+}
+
+/// Beside a store the file is a way in: what somebody writes there is added, and what the store holds stays.
+#[tokio::test]
+async fn a_list_written_by_hand_takes_nothing_out_of_the_store() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("settings.json");
+    let mut block = on_free_port(access());
+    block["auth_store"] = json!(folder.path().join("auth.sqlite"));
+    std::fs::write(&file, block.to_string()).unwrap();
+    let mut server = Running::with_file(&file, &[]).await;
+    let add = json!({"command": "add_token", "realm": "req", "token": "t-added"});
+    manage(&server, add).await;
+    block["auth"]["tokens"] = json!([{"token": "t-by-hand", "realm": "req", "role": "consumer"}]);
+    block["auth"]["realms"] = json!({"by-hand": {"required": false}});
+    std::fs::write(&file, block.to_string()).unwrap();
+    for is_restarted in [false, true] {
+        if is_restarted {
+            server.stop().await.unwrap();
+            server = Running::with_file(&file, &[]).await;
+        } else {
+            (server.reload)();
+        }
+        for (payload, expected) in [
+            (r#"{"token":"t-added"}"#, "req/both"),
+            (r#"{"token":"t-prod"}"#, "req/producer"),
+            (r#"{"token":"t-by-hand"}"#, "req/consumer"),
+            (r#"{"realm":"by-hand"}"#, "by-hand/both"),
+            (r#"{"realm":"open"}"#, "open/both"),
+        ] {
+            assert_eq!(
+                authenticate(&server, payload).await.1,
+                expected,
+                "{payload}"
+            );
+        }
     }
 }
 
