@@ -10,6 +10,7 @@ use tyo_mq_auth::files::replace_private;
 
 use super::keys::{self, Known};
 use super::{Backend, Settings};
+use crate::limits;
 
 /// Settings and what is worth telling about their file.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,6 +186,12 @@ pub fn parse(text: &str) -> Result<Loaded, SettingsError> {
     check(&settings, &document)?;
     let mut warnings = Vec::new();
     collect_warnings(&document, "", &mut warnings);
+    warnings.extend(
+        limits::strangers(&settings.limits).map(|(realm, name)| Warning::Unknown {
+            key: format!("limits.realms.{realm}.{name}"),
+            suggestion: keys::suggestion(&format!("limits.{name}")),
+        }),
+    );
     Ok(Loaded {
         settings,
         warnings,
@@ -209,6 +216,9 @@ fn check(settings: &Settings, document: &Value) -> Result<(), SettingsError> {
     };
     if let Err(error) = AuthDocument::parse(&settings.auth.to_string()) {
         return conflict("auth", &error.to_string());
+    }
+    if let Err(error) = limits::check(&settings.limits) {
+        return conflict("limits", &error);
     }
     if document
         .pointer("/cluster/enabled")

@@ -75,6 +75,72 @@ fn what_would_serve_everybody_is_refused() {
 }
 
 #[test]
+fn what_would_limit_nobody_is_refused() {
+    for (limits, expected) in [
+        (r#"[]"#, "limits: expected an object, found []"),
+        (
+            r#"{"enabled": "yes"}"#,
+            "limits: enabled: expected true or false, found \"yes\"",
+        ),
+        (
+            r#"{"messages_per_second": "5"}"#,
+            "limits: messages_per_second: expected a number, found \"5\"",
+        ),
+        (
+            r#"{"max_connections_per_ip": [5]}"#,
+            "limits: max_connections_per_ip: expected a number, found [5]",
+        ),
+        (
+            r#"{"realms": {"a.b": {"bytes_burst": true}}}"#,
+            "limits: realms.a.b.bytes_burst: expected a number, found true",
+        ),
+        (
+            r#"{"realms": {"a": 5}}"#,
+            "limits: realms.a: expected an object, found 5",
+        ),
+        (
+            r#"{"realms": []}"#,
+            "limits: realms: expected an object, found []",
+        ),
+        (
+            r#"{"trust_proxy": "no"}"#,
+            "limits: trust_proxy: expected true or false, found \"no\"",
+        ),
+        (
+            r#"{"trusted_proxies": ["10.0.0.0/8", "10.0.0.0/99"]}"#,
+            "limits: trusted_proxies: expected networks such as \"10.0.0.0/8\", or a count, found \"10.0.0.0/99\"",
+        ),
+        (
+            r#"{"trustedProxies": -1}"#,
+            "limits: trustedProxies: expected networks such as \"10.0.0.0/8\", or a count, found -1",
+        ),
+    ] {
+        assert_eq!(error(&format!(r#"{{"limits": {limits}}}"#)), expected);
+    }
+    for good in [
+        "null",
+        "{}",
+        r#"{"enabled": false, "messages_per_second": 0.5, "message_burst": null, "bytes_per_second": -1}"#,
+        r#"{"realms": {"a": {"max_queued_per_realm": 5}, "b": null}, "trust_proxy": true}"#,
+        r#"{"trusted_proxies": ["::1", "10.0.0.0/8"]}"#,
+        r#"{"trusted_proxies": "10.0.0.1"}"#,
+        r#"{"trusted_proxies": 2}"#,
+    ] {
+        let text = format!(r#"{{"limits": {good}}}"#);
+        assert_eq!(warnings(&text), Vec::<String>::new(), "{good}");
+    }
+    assert_eq!(
+        warnings(
+            r#"{"limits": {"realms": {"a": {"messages_per_secnd": 5, "realms_per_hour_per_ip": 5}}}}"#
+        ),
+        [
+            "limits.realms.a.messages_per_secnd: unknown setting, ignored; did you mean limits.messages_per_second?",
+            "limits.realms.a.realms_per_hour_per_ip: unknown setting, ignored; did you mean limits.realms_per_hour_per_ip?",
+        ]
+    );
+}
+
+#[test]
 fn keys_without_effect_are_told() {
     assert_eq!(
         warnings(r#"{"prot": 1}"#),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Came, Client};
 use super::manager::{authenticate, manage, settings};
-use super::server::Running;
+use super::server::{Running, on_free_port};
 
 const PRODUCE: &str = r#"{"event":"e","message":"0123456789","from":"p"}"#;
 const SUBSCRIBE: &str = r#"{"event":"e","producer":"p","consumer":"c"}"#;
@@ -164,7 +164,11 @@ async fn addresses_have_no_limits_of_a_realm() {
     for name in ["max_connections_per_ip", "connections_per_minute_per_ip"] {
         let mut limits = json!({"enabled": true, "realms": {"default": {}}});
         limits["realms"]["default"][name] = json!(1);
-        let server = Running::with(json!({"limits": limits})).await;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("settings.json");
+        let block = on_free_port(json!({"limits": limits}));
+        std::fs::write(&file, block.to_string()).unwrap();
+        let server = Running::with_file(&file, &[]).await;
         let mut clients = Vec::new();
         for _ in 0..3 {
             let mut client = Client::connect(server.addr).await;
