@@ -141,6 +141,34 @@ fn what_would_limit_nobody_is_refused() {
 }
 
 #[test]
+fn slips_in_access_control_are_told() {
+    for (auth, expected) in [
+        (
+            r#"{"enabeld": true}"#,
+            "auth.enabeld: unknown setting, ignored; did you mean auth.enabled?",
+        ),
+        (
+            r#"{"strikt": true}"#,
+            "auth.strikt: unknown setting, ignored; did you mean auth.strict?",
+        ),
+        (
+            r#"{"realms": {"a.b": {"require_keys": true}}}"#,
+            "auth.realms.a.b.require_keys: unknown setting, ignored; did you mean require_key?",
+        ),
+        (
+            r#"{"realms": {"a": {"requried": true}}}"#,
+            "auth.realms.a.requried: unknown setting, ignored; did you mean required?",
+        ),
+    ] {
+        assert_eq!(warnings(&format!(r#"{{"auth": {auth}}}"#)), [expected]);
+    }
+    let free = r#"{"auth": {"jwtSecret": "s", "temporary_realm_ttl": 5, "orgs": {"o": {"enabeld": 1}},
+        "realms": {"a": {"requireKey": true, "owner": "me", "note": "n", "keys": 1, "expires_at": 1}},
+        "tokens": [{"token": "t", "tokne": "x"}]}}"#;
+    assert_eq!(warnings(free), Vec::<String>::new());
+}
+
+#[test]
 fn keys_without_effect_are_told() {
     assert_eq!(
         warnings(r#"{"prot": 1}"#),
