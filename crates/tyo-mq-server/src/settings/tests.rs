@@ -72,6 +72,8 @@ fn what_would_serve_everybody_is_refused() {
     assert!(error(r#"{"auth": {"enabled": "yes"}}"#).starts_with("auth: "));
     assert!(error(r#"{"auth": {"tokens": {}}}"#).starts_with("auth: "));
     assert!(parse(r#"{"auth": {"enabled": true}}"#).is_ok());
+    // A node alone that is taken for one of a cluster has tokens that others have revoked.
+    assert!(error(r#"{"cluster": {"enabled": true}}"#).starts_with("cluster.enabled: "));
 }
 
 #[test]
