@@ -13,7 +13,7 @@ use tyo_mq_server::{AuthStore, Environment, Settings};
 #[derive(Debug, Parser)]
 #[command(name = "tyo-mq", version, about)]
 pub(crate) struct Flags {
-    /// Port to listen on [default: 17352]; 0 takes a free one
+    /// Port to listen on [default: 17352]; 0 takes a free one [env: TYO_MQ_PORT]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 
@@ -99,6 +99,12 @@ impl Flags {
         mut settings: Settings,
         environment: &Environment,
     ) -> anyhow::Result<Settings> {
+        if let Some(text) = environment.get("TYO_MQ_PORT") {
+            settings.port = match text.parse() {
+                Ok(port) => port,
+                Err(_) => bail!("TYO_MQ_PORT: expected a port, found {text:?}"),
+            };
+        }
         settings.port = self.port.unwrap_or(settings.port);
         settings.host = self.host.unwrap_or(settings.host);
         if let Some(text) = environment.get("TYO_MQ_MAX_HTTP_BUFFER_SIZE") {

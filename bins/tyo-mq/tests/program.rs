@@ -26,6 +26,7 @@ fn command(args: &[&str]) -> Command {
         "TYO_MQ_AUTH_ENABLED",
         "TYO_MQ_AUTH_STORE",
         "TYO_MQ_ADMIN_TOKEN",
+        "TYO_MQ_PORT",
     ] {
         command.env_remove(name);
     }
@@ -89,11 +90,15 @@ impl Listening {
         lines
     }
 
-    /// Sends a signal and waits; the exit code.
-    fn end(mut self, signal: &str) -> i32 {
+    fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// Sends a signal and waits; the exit code.
+    fn end(mut self, signal: &str) -> i32 {
+        self.signal(signal);
         self.child
             .wait()
             .unwrap()
@@ -181,6 +186,15 @@ fn settings_are_checked_without_a_start() {
         ],
     );
     check_config_says(r#"{"auth": {"tokens": 7}}"#, 1, &["auth: ", "tokens"]);
+}
+
+#[test]
+fn the_settings_that_the_security_page_shows_are_good() {
+    let page = include_str!("../../../SECURITY.md");
+    let (_, example) = page.split_once("```json\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let (status, told) = check_config(example);
+    assert_eq!((status, told.as_str()), (0, "settings are good\n"));
 }
 
 #[test]
@@ -341,6 +355,37 @@ fn both_signals_end_it_well() {
             "{signal}: it listens no more"
         );
     }
+}
+
+#[test]
+fn a_hang_up_without_a_settings_file_ends_nothing() {
+    let broker = Listening::start(&mut command(&["--host", "127.0.0.1", "--port", "0"]));
+    for _ in 0..3 {
+        broker.signal("-HUP");
+        TcpStream::connect(broker.addr).unwrap();
+    }
+    assert_eq!(broker.end("-TERM"), 0);
+}
+
+#[test]
+fn a_port_from_the_environment_wins_over_the_file_and_a_flag_over_it() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("settings.json");
+    std::fs::write(&path, r#"{"host": "127.0.0.1", "port": 1}"#).unwrap();
+    let file = path.to_str().unwrap();
+    let start = |args: &[&str], port: &str| {
+        Listening::start(command(&[&["--settings", file], args].concat()).env("TYO_MQ_PORT", port))
+    };
+    for broker in [start(&[], "0"), start(&["--port=0"], "1")] {
+        assert_ne!(broker.addr.port(), 1);
+        assert_eq!(broker.end("-TERM"), 0);
+    }
+    let output = command(&["--check-config"])
+        .env("TYO_MQ_PORT", "many")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("TYO_MQ_PORT"));
 }
 
 #[test]

@@ -25,6 +25,7 @@ const STATEMENTS: usize = 32;
 
 /// Opens the connection that writes and makes the file ready.
 pub(crate) fn open_writer(config: &SqliteConfig) -> Result<Connection, StoreError> {
+    make_private(&config.path);
     let mut conn = connect(
         &config.path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
@@ -50,6 +51,16 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(conn)
+}
+
+/// Makes an empty file that its owner alone can read, unless there is one: messages may be confidential, and SQLite would
+/// let everybody read. It gives its log the same rights. What cannot be made here SQLite reports.
+fn make_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
 }
 
 fn refuse_newer(conn: &Connection) -> Result<(), StoreError> {
@@ -179,6 +190,7 @@ pub(crate) fn copy_to(conn: &Connection, to: &Path) -> Result<(), StoreError> {
     let name = part
         .to_str()
         .ok_or_else(|| StoreError::Unavailable("backup: the path is no text".to_owned()))?;
+    make_private(&part);
     conn.pragma_update(None, "query_only", false)
         .map_err(store_error)?;
     let copied = conn.execute("VACUUM INTO ?1", [name]);

@@ -293,17 +293,6 @@ pub(super) fn backup_auth_store(context: &Context<'_>) -> Result<Plan, Refusal> 
     Ok(Plan::ask(question, Object::new(), "backup"))
 }
 
-/// The options of a store that name a file.
-pub const FILE_OPTIONS: [&str; 7] = [
-    "filename",
-    "file",
-    "path",
-    "fallback_filename",
-    "fallbackFilename",
-    "fallback_path",
-    "fallbackPath",
-];
-
 fn check_options(context: &Context<'_>, options: &Object) -> Result<(), Refusal> {
     if let Some(ttl) = fields::present(options, &["default_ttl", "defaultTtl"]) {
         let is_good = ttl.as_number().is_some_and(|n| n.is_finite() && n > 0.0);
@@ -347,6 +336,17 @@ fn dead_letter(context: &Context<'_>) -> Result<(String, Option<RealmName>, Obje
     let extra = Object::new().with("msg_id", id.as_str());
     Ok((id, realm, extra))
 }
+
+/// Options of stores that name files, in every spelling; the first three are of SQLite.
+pub const FILE_OPTIONS: [&str; 7] = [
+    "filename",
+    "file",
+    "path",
+    "fallback_filename",
+    "fallbackFilename",
+    "fallback_path",
+    "fallbackPath",
+];
 
 /// The limits that can be set, and whether for a realm alone.
 const LIMITS: &[(&str, bool)] = &[

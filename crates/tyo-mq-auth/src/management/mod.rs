@@ -182,7 +182,8 @@ impl AuthState {
         }
         let refused = outcome.as_ref().err().map(|refusal| refusal.code);
         let audit = self.record(command.name, &actor, target, refused, false, now_ms);
-        effects.extend(command.is_audited().then_some(audit));
+        let is_audited = command.is_audited() || refused.is_some();
+        effects.extend(is_audited.then_some(audit));
         let reply = match outcome {
             Ok(()) => Reply::ok(AUTH_MANAGEMENT_RESULT, self.complete(draft, view)),
             Err(refusal) => Reply::refused(command.refusal_event(), &refusal),

@@ -18,12 +18,12 @@ use super::{MAX_REALMS, fields, realms};
 /// The largest body, in bytes.
 pub const MAX_PROVISION_BYTES: usize = 64 * 1024;
 
-/// A realm that was provisioned.
+/// How an attempt to provision a realm ended.
 #[derive(Debug)]
 pub struct Provisioned {
-    /// The body of the answer, which is 200.
-    pub body: String,
-    /// What is to be done.
+    /// The body of the answer 200, or why there is none.
+    pub answer: Result<String, Refusal>,
+    /// What is to be done, also after a refusal.
     pub effects: Vec<Effect>,
 }
 
@@ -56,17 +56,10 @@ impl AuthState {
         Err(self.count_failure(refusal, peer, now_ms))
     }
 
-    /// Creates a realm, or replaces the manager key of one that is there.
-    ///
-    /// # Errors
-    /// 400 when the body cannot be read or lacks something, 401 when the token is gone, 403 when the realm is not the
-    /// token's, 409 when `exclusive` was asked for and the realm is there.
-    pub fn provision(
-        &mut self,
-        provisioner: SecretHash,
-        body: &str,
-        now_ms: u64,
-    ) -> Result<Provisioned, Refusal> {
+    /// Creates a realm, or replaces the manager key of one that is there. Refused with 400 when the body cannot be read
+    /// or lacks something, 401 when the token is gone, 403 when the realm is not the token's, 409 when `exclusive` was
+    /// asked for and the realm is there.
+    pub fn provision(&mut self, provisioner: SecretHash, body: &str, now_ms: u64) -> Provisioned {
         let target = read_body(body).ok().and_then(|body| fields::target(&body));
         let result = self.plan_provision(provisioner, body, now_ms);
         let result = result.and_then(|(mutation, name, is_new)| {
@@ -76,10 +69,20 @@ impl AuthState {
         let refused = result.as_ref().err().map(|refusal| refusal.code);
         let actor = Actor::Provisioner(provisioner);
         let audit = self.record("provision_realm", &actor, target, refused, false, now_ms);
-        let (applied, name, is_new) = result?;
-        let mut effects = Vec::new();
-        push_applied(&mut effects, applied);
+        let (answer, mut effects) = match result {
+            Err(refusal) => (Err(refusal), Vec::new()),
+            Ok((applied, name, is_new)) => {
+                let mut effects = Vec::new();
+                push_applied(&mut effects, applied);
+                (Ok(self.provisioned(&name, is_new)), effects)
+            }
+        };
         effects.push(audit);
+        Provisioned { answer, effects }
+    }
+
+    /// The body of the answer.
+    fn provisioned(&self, name: &RealmName, is_new: bool) -> String {
         let config = self.document.realm(name.as_str());
         let expires = config.and_then(|config| config.expires_ms());
         let body = Object::new()
@@ -89,10 +92,7 @@ impl AuthState {
             .with("manager_key_configured", true)
             .with("ephemeral", config.is_some_and(|c| c.policy().ephemeral))
             .with("expires_at", expires);
-        Ok(Provisioned {
-            body: Value::from(body).to_json(),
-            effects,
-        })
+        Value::from(body).to_json()
     }
 
     fn plan_provision(

@@ -55,9 +55,8 @@ impl Access {
     fn provision(&self, token: SecretHash, body: &str) -> Result<String, Refused> {
         let _order = self.in_order();
         let provisioned = self.state().provision(token, body, now_ms());
-        let provisioned = provisioned.map_err(|refusal| self.refused(refusal))?;
         self.carry_out(provisioned.effects);
-        Ok(provisioned.body)
+        provisioned.answer.map_err(|refusal| self.refused(refusal))
     }
 
     fn refused(&self, refusal: Refusal) -> Refused {

@@ -1,6 +1,7 @@
 //! What sockets ask of the door: to be let in, to be enrolled, and what managers sign.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::OwnedMutexGuard;
 use tyo_mq_auth::enrolment::MAX_PENDING;
@@ -49,9 +50,18 @@ impl Access {
     ) -> Outcome {
         let mut state = self.state();
         let mut auth = socket.auth();
+        let had_place = auth.grant().is_some();
         let outcome = state.finish_authentication(&mut auth, pending, response, now_ms());
+        if had_place {
+            // It acted while the validator was asked: what it remembers of its rights was another realm's.
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
         if let Err(refusal) = auth.recheck(state.document(), now_ms()) {
             *auth = SocketAuth::new(state.document());
+            drop((state, auth));
+            if had_place {
+                socket.disconnect();
+            }
             return Err(refusal);
         }
         outcome

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tyo_mq_core::runtime::Session;
 use tyo_mq_protocol::events;
-use tyo_mq_protocol::{ClientEvent, Confirm, ErrorCode, Notice, Status};
+use tyo_mq_protocol::{ClientEvent, Confirm, ErrorCode, Notice, Produce, Status};
 
 use super::commands::Desk;
 use super::encode::{ack_frame, confirm_frame, notice_frame};
@@ -84,9 +84,8 @@ impl Desk<'_> {
         let now_ms = self.gateway.elapsed_ms();
         match event {
             ClientEvent::Produce(produce) => {
-                let content = produce.message.as_deref().map_or(0, str::len);
                 let binary: usize = attachments.iter().map(Bytes::len).sum();
-                limits.message(config, realm, content + binary, now_ms)
+                limits.message(config, realm, passed_on(produce) + binary, now_ms)
             }
             ClientEvent::ProduceChunk(chunk) => {
                 limits.message(config, realm, chunk.data.len(), now_ms)
@@ -129,4 +128,20 @@ impl Desk<'_> {
             self.send(&confirm_frame(ack, &Confirm::Refused { code, message }));
         }
     }
+}
+
+/// The bytes of a message that its consumers get.
+fn passed_on(produce: &Produce<'_>) -> usize {
+    let Produce {
+        event,
+        from,
+        message,
+        to,
+        enc,
+        content_type,
+        ..
+    } = produce;
+    let values = [message, to, enc, content_type];
+    let values = values.into_iter().flatten().map(|value| value.len());
+    event.len() + from.as_deref().map_or(0, str::len) + values.sum::<usize>()
 }

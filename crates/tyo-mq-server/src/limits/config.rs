@@ -35,6 +35,19 @@ impl Limit {
     pub(crate) const MAX_PENDING_AUTHORIZATION_REQUESTS: Self =
         Self("max_pending_authorization_requests");
 
+    /// Those that realms may have of their own.
+    pub(crate) const OF_REALM: [Self; 9] = [
+        Self::MESSAGES_PER_SECOND,
+        Self::MESSAGE_BURST,
+        Self::BYTES_PER_SECOND,
+        Self::BYTES_BURST,
+        Self::MAX_REGISTRATIONS_PER_SOCKET,
+        Self::MAX_REGISTRATIONS_PER_REALM,
+        Self::MAX_SUBSCRIPTIONS_PER_SOCKET,
+        Self::MAX_SUBSCRIPTIONS_PER_REALM,
+        Self::MAX_QUEUED_PER_REALM,
+    ];
+
     /// All of them.
     pub(crate) const ALL: [Self; 13] = [
         Self::MESSAGES_PER_SECOND,

@@ -4,6 +4,7 @@
 
 mod address;
 mod bucket;
+mod check;
 mod config;
 mod connections;
 mod provisioning;
@@ -12,6 +13,7 @@ mod socket;
 mod tests;
 
 pub(crate) use address::{TrustedProxies, client_address};
+pub(crate) use check::{check, strangers};
 pub(crate) use config::{Limit, LimitConfig};
 pub(crate) use connections::{Admission, ConnectionLimits};
 pub(crate) use provisioning::ProvisioningLimits;

@@ -15,9 +15,10 @@ pub(super) fn look_up(path: &str) -> Known {
     if OBEYED.contains(&path) || path.starts_with("limits.realms.") {
         return Known::Yes;
     }
-    // Realms, tokens and their free-form fields are checked where they are understood.
-    if path.starts_with("auth.") {
-        return Known::Yes;
+    if let Some(name) = path.strip_prefix("auth.") {
+        // Realms, tokens and their free-form fields are checked where they are understood.
+        let is_known = name.contains('.') || AUTH_SPELLINGS.contains(&name);
+        return if is_known { Known::Yes } else { Known::No };
     }
     let later = LATER
         .iter()
@@ -33,6 +34,54 @@ pub fn suggestion(path: &str) -> Option<&'static str> {
         .min()?;
     (near.0 <= MAX_SLIPS && near.0 < path.len()).then_some(near.1)
 }
+
+/// The field of a realm that another one was probably meant to be. Realms may have fields that nobody knows.
+pub(super) fn realm_suggestion(name: &str) -> Option<&'static str> {
+    if REALM_FIELDS.contains(&name) {
+        return None;
+    }
+    let long = REALM_FIELDS.iter().filter(|known| known.len() > 4);
+    let near = long.map(|known| (distance(name, known), *known)).min()?;
+    (near.0 <= MAX_REALM_SLIPS).then_some(near.1)
+}
+
+/// So many letters of a realm's field may differ: further off, somebody may have meant it.
+const MAX_REALM_SLIPS: usize = 2;
+
+/// Other spellings in the block of access control, and what the reference has there without effect.
+const AUTH_SPELLINGS: &[&str] = &[
+    "authUrl",
+    "authSecret",
+    "jwtSecret",
+    "ephemeralRealmTtl",
+    "temporary_realm_ttl",
+    "temporaryRealmTtl",
+    "orgs",
+];
+
+const REALM_FIELDS: &[&str] = &[
+    "required",
+    "key",
+    "key_hash",
+    "preshared_key",
+    "presharedKey",
+    "require_key",
+    "requireKey",
+    "require_acceptance",
+    "requireAcceptance",
+    "manager_key",
+    "managerKey",
+    "allow_anonymous",
+    "allowAnonymous",
+    "e2ee",
+    "ephemeral",
+    "temporary",
+    "expires_at",
+    "auth_url",
+    "authUrl",
+    "auth_secret",
+    "authSecret",
+];
 
 /// So many letters may differ.
 const MAX_SLIPS: usize = 3;

@@ -10,6 +10,7 @@ use tyo_mq_auth::files::replace_private;
 
 use super::keys::{self, Known};
 use super::{Backend, Settings};
+use crate::limits;
 
 /// Settings and what is worth telling about their file.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,6 +186,7 @@ pub fn parse(text: &str) -> Result<Loaded, SettingsError> {
     check(&settings, &document)?;
     let mut warnings = Vec::new();
     collect_warnings(&document, "", &mut warnings);
+    warnings.extend(in_realms(&settings));
     Ok(Loaded {
         settings,
         warnings,
@@ -209,6 +211,9 @@ fn check(settings: &Settings, document: &Value) -> Result<(), SettingsError> {
     };
     if let Err(error) = AuthDocument::parse(&settings.auth.to_string()) {
         return conflict("auth", &error.to_string());
+    }
+    if let Err(error) = limits::check(&settings.limits) {
+        return conflict("limits", &error);
     }
     if document
         .pointer("/cluster/enabled")
@@ -253,6 +258,25 @@ fn collect_warnings(value: &Value, path: &str, warnings: &mut Vec<Warning>) {
             }
         }
     }
+}
+
+/// What is probably a slip in the limits of realms and in the realms of access control. Their names may have dots.
+fn in_realms(settings: &Settings) -> Vec<Warning> {
+    let limits = limits::strangers(&settings.limits).map(|(realm, name)| Warning::Unknown {
+        key: format!("limits.realms.{realm}.{name}"),
+        suggestion: keys::suggestion(&format!("limits.{name}")),
+    });
+    let realms = settings.auth.get("realms").and_then(Value::as_object);
+    let fields = realms.into_iter().flatten().flat_map(|(realm, fields)| {
+        let fields = fields.as_object().into_iter().flatten();
+        fields.filter_map(move |(name, _)| {
+            Some(Warning::Unknown {
+                suggestion: Some(keys::realm_suggestion(name)?),
+                key: format!("auth.realms.{realm}.{name}"),
+            })
+        })
+    });
+    limits.chain(fields).collect()
 }
 
 /// The message without the place, which is told apart.

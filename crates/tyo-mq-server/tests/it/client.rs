@@ -221,13 +221,18 @@ impl Client {
     }
 
     async fn receive(&mut self) -> Came {
-        loop {
-            assert!(!self.closed, "the connection is closed already");
-            let message = self.read().await;
-            if let Some(came) = self.take(message).await {
-                return came;
+        let frame = async {
+            loop {
+                assert!(!self.closed, "the connection is closed already");
+                let message = self.read().await;
+                if let Some(came) = self.take(message).await {
+                    return came;
+                }
             }
-        }
+        };
+        // Heartbeats are no reason to wait on.
+        let frame = timeout(PATIENCE, frame).await;
+        frame.expect("something besides heartbeats comes in time")
     }
 
     async fn take(&mut self, message: Message) -> Option<Came> {

@@ -130,6 +130,69 @@ async fn requests_that_cannot_be_taken() {
 }
 
 #[tokio::test]
+async fn requests_with_odd_contents() {
+    let server = Running::with(settings()).await;
+    let mut client = Client::connect(server.addr).await;
+    let good = parsed(&request("c", "t"));
+    let long = "x".repeat(1 << 20);
+    for (field, value) in [
+        ("client_token", json!("")),
+        ("client_token", json!(["t"])),
+        ("client_token", json!(long)),
+        ("client_id", json!(null)),
+        ("client_id", json!("c\u{0}")),
+        ("client_id", json!(long)),
+        ("client_name", json!({})),
+        ("client_name", json!("\u{1b}[2J")),
+        ("client_name", json!(long)),
+        ("realm", json!("")),
+        ("realm", json!("a\nb")),
+        ("realm", json!("x".repeat(257))),
+        ("realm", json!(long)),
+        ("challenge_response", json!(long)),
+    ] {
+        let mut bad = good.clone();
+        bad[field] = value;
+        let answer = client.call(REQUEST, &bad.to_string()).await;
+        assert_eq!(answer["code"], 400, "{field}: {answer}");
+        client.event("AUTHORIZATION_REQUEST_FAIL").await;
+    }
+    assert_eq!(
+        ask(&server, ADMIN, NEXT, json!({})).await["request"],
+        Value::Null
+    );
+    // A role that nobody knows is none; names of a script's objects are names.
+    for (name, role, expected) in [
+        ("__proto__", json!("emperor"), "both"),
+        ("toString", json!(["admin"]), "both"),
+        ("constructor", json!("manager"), "manager"),
+    ] {
+        let mut odd = good.clone();
+        odd["realm"] = json!(name);
+        odd["client_id"] = json!(name);
+        odd["role"] = role;
+        let answer = client.call(REQUEST, &odd.to_string()).await;
+        assert_eq!(answer["ok"], true, "{odd}");
+        let next = ask(&server, ADMIN, NEXT, json!({"realm": name})).await;
+        assert_eq!(next["request"]["role"], expected, "{odd}");
+    }
+}
+
+/// Who asks with a token that admits somebody already neither gets its grant nor changes it.
+#[tokio::test]
+async fn a_token_that_is_known_keeps_its_meaning() {
+    let server = Running::with(settings()).await;
+    for (token, meaning) in [("t-both", "req/both"), (ADMIN, "*/admin")] {
+        let mut client = Client::connect(server.addr).await;
+        let asked = client.call(REQUEST, &request("c", token)).await;
+        let decision = json!({"request_id": asked["request_id"], "approved": true});
+        assert_eq!(ask(&server, ADMIN, DECIDE, decision).await["code"], 409);
+        let payload = json!({"token": token}).to_string();
+        assert_eq!(authenticate(&server, &payload).await.1, meaning);
+    }
+}
+
+#[tokio::test]
 async fn a_realms_manager_sees_and_decides_what_is_the_realms() {
     let server = Running::with(settings()).await;
     let mut client = Client::connect(server.addr).await;
@@ -277,6 +340,81 @@ async fn a_proof_is_good_once_in_time_and_for_what_it_signs() {
     // It was not used by any of them, and it is not good for another event.
     assert_eq!(client.call(NEXT, &good.to_string()).await["code"], 401);
     assert_eq!(client.call(MANAGE, &good.to_string()).await["ok"], true);
+}
+
+#[tokio::test]
+async fn what_is_no_proof_however_near() {
+    let server = Running::with(settings()).await;
+    let mut client = Client::connect(server.addr).await;
+    let get = json!({"command": "get"});
+    let good = parsed(&signed(ADMIN, MANAGE, &get));
+    let of = |name: &str| good["proof"][name].clone();
+    let (at_ms, nonce, signature) = (of("timestamp"), of("nonce"), of("signature"));
+    let text = signature.as_str().unwrap();
+    let rows = [
+        ("timestamp", json!(null)),
+        ("timestamp", json!([at_ms])),
+        ("timestamp", json!({})),
+        ("timestamp", json!(true)),
+        ("timestamp", json!("NaN")),
+        ("timestamp", json!("Infinity")),
+        ("timestamp", json!("0x1")),
+        ("timestamp", json!(format!(" {at_ms}"))),
+        ("timestamp", json!(format!("{at_ms}.5"))),
+        ("timestamp", json!(-1)),
+        ("timestamp", json!(1e300)),
+        ("nonce", json!(null)),
+        ("nonce", json!([nonce])),
+        ("nonce", json!({"toString": nonce})),
+        ("nonce", json!(true)),
+        ("nonce", json!(7)),
+        ("nonce", json!("n".repeat(129))),
+        ("nonce", json!("n".repeat(200_000))),
+        ("signature", json!(null)),
+        ("signature", json!([text])),
+        ("signature", json!("")),
+        ("signature", json!(&text[..62])),
+        ("signature", json!(format!("{text}00"))),
+        ("signature", json!(format!(" {text}"))),
+        ("signature", json!("0".repeat(64))),
+        ("signature", json!("z".repeat(64))),
+    ];
+    for (name, value) in rows {
+        let mut bad = good.clone();
+        bad["proof"][name] = value;
+        let answer = client.call(MANAGE, &bad.to_string()).await;
+        assert_eq!(answer["code"], 401, "{name}: {:.200}", bad.to_string());
+    }
+    let huge = json!({"body": {"x": "x".repeat(1 << 20)}, "proof": good["proof"]});
+    assert_eq!(client.call(MANAGE, &huge.to_string()).await["code"], 413);
+    // JSON has no such number, and who sends it is gone.
+    let raw = good.to_string();
+    for (before, after) in [
+        (
+            format!(r#""timestamp":{at_ms}"#),
+            r#""timestamp":1e400"#.to_owned(),
+        ),
+        // Of a field that comes twice the last one counts: another one than was signed, or none.
+        (
+            r#""command":"get""#.to_owned(),
+            r#""command":"get","command":"audit""#.to_owned(),
+        ),
+        (
+            format!(r#""nonce":{nonce}"#),
+            format!(r#""nonce":{nonce},"nonce":null"#),
+        ),
+    ] {
+        let bad = raw.replace(&before, &after);
+        assert_ne!(bad, raw, "{before}");
+        assert_eq!(client.call(MANAGE, &bad).await["code"], 401, "{after}");
+    }
+    // None of all that has used it up; in another order and as text it says the same.
+    let same = format!(
+        r#"{{"proof":{{"signature":"{}","timestamp":"{at_ms}","nonce":{nonce}}},"body":{get}}}"#,
+        text.to_uppercase()
+    );
+    assert_eq!(client.call(MANAGE, &same).await["ok"], true);
+    assert_eq!(client.call(MANAGE, &raw).await["code"], 401);
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ fn auth() -> Value {
         "management_tokens": [
             { "token": "m-org", "realm_prefix": "org:" },
             { "token": "m-short", "realm_prefix": "short:", "ephemeral_only": true, "max_ttl": "1h" },
+            { "token": "m-capped", "realm_prefix": "cap:", "max_ttl": "90s" },
         ],
     })
 }
@@ -329,6 +330,92 @@ async fn realms_are_created_by_holders_of_a_management_token() {
         "k".repeat(70_000)
     );
     assert_eq!(provision(&server, "m-org", &large).await.0, 400);
+}
+
+#[tokio::test]
+async fn what_else_a_realm_is_created_with() {
+    let server = api(json!({}), auth()).await;
+    let day_ms = 24 * 3_600_000;
+    // None where it lives for ever, or about how long it lives.
+    for (token, realm, more, lives_ms) in [
+        ("m-org", "org:__proto__", json!({}), None),
+        ("m-org", "org:a", json!({"ephemeral": false}), None),
+        ("m-org", "org:b", json!({"ephemeral": true}), Some(day_ms)),
+        ("m-org", "org:c", json!({"temporary": true}), Some(day_ms)),
+        ("m-org", "org:d", json!({"disposable": true}), Some(day_ms)),
+        ("m-org", "org:e", json!({"ttl": "2h"}), Some(7_200_000)),
+        (
+            "m-org",
+            "org:f",
+            json!({"ttl": 60, "ephemeral": false}),
+            Some(60_000),
+        ),
+        // A longest life binds also who may create realms for ever.
+        ("m-capped", "cap:a", json!({}), Some(90_000)),
+        (
+            "m-capped",
+            "cap:b",
+            json!({"ephemeral": false}),
+            Some(90_000),
+        ),
+        ("m-capped", "cap:c", json!({"ttl": "9d"}), Some(90_000)),
+    ] {
+        let mut body = more;
+        body["realm"] = json!(realm);
+        body["manager_key"] = json!("key-of-it");
+        let before_ms = super::manager::now_ms();
+        let (status, answer) = provision(&server, token, &body.to_string()).await;
+        assert_eq!((status, &answer["created"]), (200, &json!(true)), "{body}");
+        assert!(!answer.to_string().contains("key-of-it"), "{answer}");
+        let expires_ms = answer["expires_at"].as_u64();
+        let lives = expires_ms.map(|expires_ms| expires_ms - before_ms);
+        let is_as_long = match (lives_ms, lives) {
+            (None, None) => true,
+            (Some(least), Some(lives)) => lives >= least,
+            _ => false,
+        };
+        assert!(is_as_long, "{body}: {answer}");
+    }
+    for (more, status) in [
+        (json!({"exclusive": true}), 409),
+        (json!({"exclusive": "yes"}), 400),
+        (json!({"realm": "org:a\u{0}"}), 400),
+        (json!({"realm": "org:\n"}), 400),
+        (json!({"realm": format!("org:{}", "x".repeat(256))}), 400),
+        (json!({"realm": ["org:z"]}), 400),
+        (json!({"realm": {}}), 400),
+        (json!({"manager_key": ["k"]}), 400),
+        (json!({"manager_key": null}), 400),
+        (json!({"realm": "org:z", "ttl": 0}), 400),
+        (json!({"realm": "org:z", "ttl": null}), 400),
+        (json!({"realm": "org:z", "ephemeral": "yes"}), 400),
+        (json!({"realm": "ORG:z"}), 403),
+        (json!({"realm": " org:z"}), 403),
+        (json!({"realm": "cap:a"}), 403),
+    ] {
+        let mut body = json!({"realm": "org:a", "manager_key": "k"});
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let refused = provision(&server, "m-org", &body.to_string()).await;
+        assert_eq!(refused.0, status, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_usable_management_token_there_is_nothing_to_ask() {
+    for tokens in [
+        json!([]),
+        json!([{"realm_prefix": "org:"}]),
+        json!([{"token": "m-org"}]),
+    ] {
+        let mut block = auth();
+        block["management_tokens"] = tokens.clone();
+        let settings = json!({"http_api": {"enabled": true}, "auth": block});
+        let server = Running::with(settings).await;
+        let body = r#"{"realm":"org:a","manager_key":"k"}"#;
+        assert_eq!(provision(&server, "m-org", body).await.0, 404, "{tokens}");
+    }
 }
 
 #[tokio::test]

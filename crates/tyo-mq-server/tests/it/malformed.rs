@@ -294,3 +294,95 @@ async fn names_that_scripts_would_trip_over() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn names_of_a_megabyte() {
+    let long = "x".repeat(1 << 20);
+    check(&format!(
+        r#"
+        A> 42["PRODUCER",{{"name":"{long}"}}]
+        A< 42["ERROR",{{"message":"<words 1>","code":-1}}]
+        A> 42["CONSUMER",{{"name":"{long}"}}]
+        A< 42["ERROR",{{"message":"<words 2>","code":-1}}]
+        A> 42["CONSUMER",{{"name":"a","id":"{long}"}}]
+        A> 42["SUBSCRIBE",{{"event":"{long}","producer":"p","consumer":"a"}}]
+        A< 42["ERROR","<words 4>"]
+        A> 42["SUBSCRIBE",{{"event":"e","producer":"{long}","consumer":"a"}}]
+        A< 42["ERROR","<words 5>"]
+        A> 42["SUBSCRIBE",{{"event":"e","producer":"p","consumer":"{long}"}}]
+        A< 42["ERROR","<words 6>"]
+        A> 42["PRODUCE",{{"event":"{long}","message":1,"from":"p"}}]
+        A> 42["PRODUCE",{{"event":"e","message":1,"from":"{long}"}}]
+        A> 42["UNSUBSCRIBE","{long}"]
+        A> 42["QUIT","{long}"]
+        A> 42["HELLO","{long}"]
+        A> 42["PRODUCE_CHUNK",{{"transferId":"{long}","index":0,"total":2,"data":"x"}}]
+        A> 42["{long}",{{}}]
+        A> 42["ACK",{{"msgId":"{long}"}}]
+        A< 42["ACK_FAIL",{{"ok":false,"code":<code>}}]
+        A> 421["PING",null]
+        A< 431["<answer>"]
+        "#
+    ))
+    .await;
+}
+
+/// They are passed on as they are, to those who asked for them alone.
+#[tokio::test]
+async fn names_that_control() {
+    for name in [
+        "\\u0000",
+        "a\\r\\nb",
+        "\\u001b[2J",
+        "\u{7f}",
+        "\u{85}",
+        "\u{202e}",
+        "\u{feff}",
+        "..",
+        "../../x",
+        "a/+/#",
+        "'; DROP TABLE x; --",
+        "%00",
+    ] {
+        check(&format!(
+            r#"
+            B> 42["SUBSCRIBE",{{"event":"e","producer":"p","consumer":"b"}}]
+            A> 42["CONSUMER",{{"name":"{name}","id":"{name}"}}]
+            A> 42["SUBSCRIBE",{{"event":"{name}","producer":"{name}","consumer":"{name}"}}]
+            P> 421["PRODUCE",{{"event":"{name}","message":1,"from":"{name}"}}]
+            P< 431[{{"ok":true,"msg_id":"<id>","routed":1,"queued":0}}]
+            A< 42["CONSUME-<key>",{{"event":"{name}","message":1,"from":"{name}"}}]
+            A> 42["QUIT","{name}"]
+            A> 42["HELLO","{name}"]
+            A> 42["{name}",{{}}]
+            A> 422["UNSUBSCRIBE",{{"event":"{name}","producer":"{name}"}}]
+            A< 432[{{"ok":true,"removed":1}}]
+            B<
+            "#
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_nobody_asked_for() {
+    for event in ["HELLO", "PRODUCER", "CONSUMER", "PING", "QUIT", "DEBUG"] {
+        for more in [
+            "null",
+            "7",
+            r#""no function""#,
+            "{}",
+            "[]",
+            r#"{"name":"p"},null,null"#,
+        ] {
+            check(&format!(
+                r#"
+                A> 42["{event}",{{"name":"p"}},{more}]
+                A> 421["PING",null]
+                A< 431["<answer>"]
+                "#
+            ))
+            .await;
+        }
+    }
+}

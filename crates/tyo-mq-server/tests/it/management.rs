@@ -15,71 +15,14 @@ async fn is_sent_away(client: &mut Client) {
 }
 
 #[tokio::test]
-async fn commands_that_are_refused() {
-    let rows = [
-        (json!({}), 400),
-        (json!({"command": "conquer"}), 400),
-        (json!({"command": "reload_settings"}), 400),
-        (json!({"command": "add_realm"}), 400),
-        (json!({"command": "add_realm", "realm": "req"}), 409),
-        (json!({"command": "add_realm", "realm": "a\u{0}b"}), 400),
-        (json!({"command": "add_realm", "realm": "x", "ttl": 0}), 400),
-        (json!({"command": "remove_realm"}), 400),
-        (json!({"command": "remove_realm", "realm": "*"}), 400),
-        (json!({"command": "remove_realm", "realm": "default"}), 400),
-        (json!({"command": "remove_realm", "realm": "none"}), 404),
-        (
-            json!({"command": "set_realm_key", "realm": "none", "key": "k"}),
-            404,
-        ),
-        (
-            json!({"command": "set_realm_lifetime", "realm": "default", "ttl": 9}),
-            400,
-        ),
-        (json!({"command": "set_global_auth"}), 400),
-        (
-            json!({"command": "set_global_auth", "enabled": "false"}),
-            400,
-        ),
-        (json!({"command": "revoke_token"}), 400),
-        (json!({"command": "revoke_token", "token": "none"}), 404),
-        (
-            json!({"command": "set_persistence", "storage": "custom", "module": "/x.js"}),
-            501,
-        ),
-        (
-            json!({"command": "set_persistence", "storage": "sqlite", "filename": "../x"}),
-            400,
-        ),
-        (
-            json!({"command": "set_limits", "limits": {"max_fun": 1}}),
-            400,
-        ),
-        (
-            json!({"command": "disconnect_client", "socket": "none"}),
-            404,
-        ),
-        (
-            json!({"command": "backup_auth_store", "filename": "x"}),
-            501,
-        ),
-        (json!({"command": "dlq_replay", "msg_id": "none"}), 404),
-        (json!({"command": "dlq_discard"}), 400),
-    ];
-    let server = Running::with(settings()).await;
-    for (body, code) in rows {
-        assert_eq!(refused(&server, ADMIN, body.clone()).await, code, "{body}");
-    }
-}
-
-#[tokio::test]
 async fn settings_are_shown_without_secrets() {
     let mut secretive = settings();
     secretive["auth"]["jwt_secret"] = json!("js-secret");
+    secretive["auth"]["orgs"] = json!({"o": {"name": "n", "client_secret": "org-secret"}});
     let server = Running::with(secretive).await;
     let answer = manage(&server, json!({"command": "get"})).await;
     let text = answer.to_string();
-    for secret in ["psk", "mk-req", ADMIN, "t-prod", "js-secret"] {
+    for secret in ["psk", "mk-req", ADMIN, "t-prod", "js-secret", "org-secret"] {
         assert!(!text.contains(&format!("\"{secret}\"")), "{secret}: {text}");
     }
     let shown = &answer["settings"];
@@ -131,6 +74,28 @@ async fn a_realm_comes_and_goes_with_all_that_is_in_it() {
     let (mut producer, _) = authenticate(&server, r#"{"realm":"new"}"#).await;
     let produce = r#"{"event":"e","message":1,"from":"p"}"#;
     assert_eq!(producer.call("PRODUCE", produce).await["routed"], 0);
+}
+
+/// Also what the broker was told about it.
+#[tokio::test]
+async fn a_realm_that_was_removed_is_forgotten() {
+    let mut forgetful = settings();
+    forgetful["idle_eviction"] = json!({"ttl_ms": 1, "interval_ms": 1});
+    let server = Running::with(forgetful).await;
+    let stats = async || manage(&server, json!({"command": "stats"})).await["stats"].clone();
+    for body in [
+        json!({"command": "add_realm", "realm": "new", "required": false}),
+        json!({"command": "set_realm_anonymous", "realm": "new", "allowed": true}),
+    ] {
+        manage(&server, body).await;
+    }
+    let (mut client, _) = authenticate(&server, r#"{"realm":"new"}"#).await;
+    client.emit("CONSUMER", r#"{"name":"c"}"#).await;
+    client.fence().await;
+    assert_eq!(stats().await["realms"]["new"]["consumers"]["online"], 1);
+    manage(&server, json!({"command": "remove_realm", "realm": "new"})).await;
+    is_sent_away(&mut client).await;
+    while stats().await["realms"].get("new").is_some() {}
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::client::{Came, Client};
 use super::manager::{authenticate, manage, settings};
-use super::server::Running;
+use super::server::{Running, on_free_port};
 
 const PRODUCE: &str = r#"{"event":"e","message":"0123456789","from":"p"}"#;
 const SUBSCRIBE: &str = r#"{"event":"e","producer":"p","consumer":"c"}"#;
@@ -21,8 +21,8 @@ async fn outcome(limits: Value, events: &[(&str, &str)]) -> Vec<Came> {
     client.rest().await
 }
 
-/// One refusal, with this reason and a time to wait.
-fn is_told(came: &[Came], reason: &str) {
+/// One refusal, with this reason and a time to wait; the time.
+fn is_told(came: &[Came], reason: &str) -> u64 {
     let [Came::Text(text)] = came else {
         panic!("{reason}: {came:?}");
     };
@@ -30,7 +30,9 @@ fn is_told(came: &[Came], reason: &str) {
     assert_eq!(frame[0], "RATE_LIMITED");
     assert_eq!(frame[1]["code"], 429);
     assert_eq!(frame[1]["reason"], reason);
-    assert!(frame[1]["retry_after"].as_u64().unwrap() >= 1, "{frame}");
+    let retry_after = frame[1]["retry_after"].as_u64().unwrap();
+    assert!(retry_after >= 1, "{frame}");
+    retry_after
 }
 
 #[tokio::test]
@@ -80,8 +82,140 @@ async fn one_over_each_limit_is_told_once() {
         ),
     ];
     for (limits, reason, events) in rows {
-        is_told(&outcome(limits, &events).await, reason);
+        let retry_after = is_told(&outcome(limits, &events).await, reason);
+        assert!(!reason.starts_with("max_") || retry_after == 60, "{reason}");
     }
+}
+
+/// The events of which the second is one too many where a limit is 1, or 15 bytes.
+const SECOND_TOO_MANY: [(&str, &str, &str); 6] = [
+    ("messages_per_second", "message_burst", "PRODUCE"),
+    ("bytes_per_second", "bytes_burst", "PRODUCE"),
+    ("max_registrations_per_socket", "", "PRODUCER"),
+    ("max_registrations_per_realm", "", "PRODUCER"),
+    ("max_subscriptions_per_socket", "", "SUBSCRIBE"),
+    ("max_subscriptions_per_realm", "", "SUBSCRIBE"),
+];
+
+#[tokio::test]
+async fn a_realm_has_limits_of_its_own_or_none() {
+    for (name, burst, event) in SECOND_TOO_MANY {
+        let mut tight = json!({});
+        tight[name] = json!(if burst.is_empty() { 1.0 } else { 0.001 });
+        let mut loose = json!({});
+        loose[name] = json!(0);
+        if !burst.is_empty() {
+            tight[burst] = json!(if name == "bytes_per_second" { 15 } else { 1 });
+        }
+        let payload = match event {
+            "PRODUCE" => PRODUCE,
+            "SUBSCRIBE" => SUBSCRIBE,
+            _ => r#"{"name":"p"}"#,
+        };
+        for (everywhere, in_default, is_refused) in [
+            (json!({}), tight.clone(), true),
+            (loose.clone(), tight.clone(), true),
+            (tight.clone(), loose, false),
+            (tight, json!({}), true),
+        ] {
+            let mut limits = everywhere;
+            limits["realms"] = json!({"default": in_default, "other": {}});
+            let came = outcome(limits.clone(), &[(event, payload), (event, payload)]).await;
+            let told: Vec<_> = came
+                .iter()
+                .filter(|came| matches!(came, Came::Text(text) if text.contains("RATE_LIMITED")))
+                .cloned()
+                .collect();
+            if is_refused {
+                is_told(&told, name);
+            } else {
+                assert_eq!(told, [], "{limits}");
+            }
+        }
+    }
+}
+
+/// What a socket may do is counted by events, what a realm may hold by what it holds.
+#[tokio::test]
+async fn who_unsubscribes_makes_room_in_the_realm_and_not_in_the_socket() {
+    for (name, is_refused) in [
+        ("max_subscriptions_per_realm", false),
+        ("max_subscriptions_per_socket", true),
+    ] {
+        let mut limits = json!({"enabled": true});
+        limits[name] = json!(1);
+        let server = Running::with(json!({"limits": limits})).await;
+        let mut client = Client::connect(server.addr).await;
+        client.emit("SUBSCRIBE", SUBSCRIBE).await;
+        let gone = client.call("UNSUBSCRIBE", r#"{"event":"e"}"#).await;
+        assert_eq!(gone["removed"], 1, "{name}");
+        client.emit("SUBSCRIBE", SUBSCRIBE).await;
+        let came = client.rest().await;
+        if is_refused {
+            is_told(&came, name);
+        } else {
+            assert_eq!(came, [], "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn addresses_have_no_limits_of_a_realm() {
+    for name in ["max_connections_per_ip", "connections_per_minute_per_ip"] {
+        let mut limits = json!({"enabled": true, "realms": {"default": {}}});
+        limits["realms"]["default"][name] = json!(1);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("settings.json");
+        let block = on_free_port(json!({"limits": limits}));
+        std::fs::write(&file, block.to_string()).unwrap();
+        let server = Running::with_file(&file, &[]).await;
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            let mut client = Client::connect(server.addr).await;
+            assert_eq!(client.call_or_end("PING").await, Ok(()), "{name}");
+            clients.push(client);
+        }
+    }
+}
+
+/// Whatever is passed on is paid for, in whichever field it stands.
+#[tokio::test]
+async fn no_field_carries_bytes_for_nothing() {
+    let limits = json!({"enabled": true, "bytes_per_second": 0.001, "bytes_burst": 500});
+    for field in ["message", "enc", "to", "contentType", "event", "from"] {
+        for (length, is_passed) in [(400, true), (600, false)] {
+            let server = Running::with(json!({"limits": limits})).await;
+            let mut client = Client::connect(server.addr).await;
+            let mut message = json!({"event": "e", "from": "p", "message": 1});
+            message[field] = json!("x".repeat(length));
+            let answer = client.call("PRODUCE", &message.to_string()).await;
+            assert_eq!(answer["ok"], is_passed, "{field} {length}: {answer}");
+        }
+    }
+}
+
+/// What a message costs is paid for by each of its pieces, too, and a refused one is not half delivered.
+#[tokio::test]
+async fn a_piece_too_many_is_dropped_and_its_message_never_comes() {
+    let limits = json!({"enabled": true, "messages_per_second": 0.001, "message_burst": 1});
+    let server = Running::with(json!({"limits": limits})).await;
+    let mut consumer = Client::connect(server.addr).await;
+    consumer.emit("SUBSCRIBE", SUBSCRIBE).await;
+    consumer.fence().await;
+    let mut producer = Client::connect(server.addr).await;
+    let half = |index: usize, data: &str| {
+        json!({"transferId": "t", "index": index, "total": 2, "data": data}).to_string()
+    };
+    let (first, last) = PRODUCE.split_at(20);
+    assert_ne!(
+        producer.call("PRODUCE_CHUNK", &half(0, first)).await["ok"],
+        false
+    );
+    assert_eq!(
+        producer.call("PRODUCE_CHUNK", &half(1, last)).await["code"],
+        429
+    );
+    assert_eq!(consumer.rest().await, []);
 }
 
 #[tokio::test]
@@ -146,7 +280,8 @@ async fn an_address_has_so_many_connections() {
         let server = Running::with(json!({"limits": limits})).await;
         let (admitted, came) = connect_many(&server, &reason).await;
         assert_eq!(admitted.len(), 2, "{reason}");
-        is_told(&came[..1], &reason);
+        let retry_after = is_told(&came[..1], &reason);
+        assert!(reason != "max_connections_per_ip" || retry_after == 30);
         assert_eq!(came[1], Came::Text("41".to_owned()));
         if reason == "max_connections_per_ip" {
             drop(admitted);

@@ -3,9 +3,13 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use tyo_mq_server::load_settings;
+
+use super::client::Client;
 use super::http::get;
+use super::manager::{authenticate, manage, settings as access};
 use super::script::{check_with, play};
-use super::server::Running;
+use super::server::{Running, on_free_port};
 
 #[tokio::test]
 async fn the_time_for_an_acknowledgement() {
@@ -93,6 +97,78 @@ async fn registrations_of_the_absent_are_forgotten_and_durable_ones_are_not() {
             let kept = r#"{"event":"kept","message":1,"from":"P"}"#;
             assert_eq!(client.call("PRODUCE", kept).await["queued"], 1);
             break;
+        }
+    }
+}
+
+/// Nobody comes in between the opening of the port and the reading of the file.
+#[tokio::test]
+async fn the_file_is_obeyed_from_the_first_connection() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("settings.json");
+    std::fs::write(&file, on_free_port(access()).to_string()).unwrap();
+    let server = Running::with_file(&file, &[]).await;
+    let mut first = Client::connect(server.addr).await;
+    let produce = r#"{"event":"e","message":1}"#;
+    assert_eq!(first.call("PRODUCE", produce).await["code"], 401);
+    assert_eq!(authenticate(&server, r#"{"realm":"*"}"#).await.1, "401");
+}
+
+/// Where the file does not say, consumers need no key; in a new file they do.
+#[tokio::test]
+async fn a_new_file_is_strict_and_one_from_before_is_not() {
+    let folder = TempDir::new().unwrap();
+    let consumer = r#"{"realm":"nowhere","role":"consumer"}"#;
+    for (is_new, expected) in [(true, "401"), (false, "nowhere/consumer")] {
+        let file = folder.path().join(format!("{is_new}.json"));
+        if is_new {
+            load_settings(&file).unwrap();
+            let text = std::fs::read_to_string(&file).unwrap();
+            let mut written: Value = serde_json::from_str(&text).unwrap();
+            written["auth"]["enabled"] = json!(true);
+            written["auth"]["auto_admin_token"] = json!(false);
+            std::fs::write(&file, on_free_port(written).to_string()).unwrap();
+        } else {
+            std::fs::write(&file, on_free_port(access()).to_string()).unwrap();
+        }
+        let server = Running::with_file(&file, &[]).await;
+        assert_eq!(authenticate(&server, consumer).await.1, expected);
+    }
+}
+
+/// Beside a store the file is a way in: what somebody writes there is added, and what the store holds stays.
+#[tokio::test]
+async fn a_list_written_by_hand_takes_nothing_out_of_the_store() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("settings.json");
+    let mut block = on_free_port(access());
+    block["auth_store"] = json!(folder.path().join("auth.sqlite"));
+    std::fs::write(&file, block.to_string()).unwrap();
+    let mut server = Running::with_file(&file, &[]).await;
+    let add = json!({"command": "add_token", "realm": "req", "token": "t-added"});
+    manage(&server, add).await;
+    block["auth"]["tokens"] = json!([{"token": "t-by-hand", "realm": "req", "role": "consumer"}]);
+    block["auth"]["realms"] = json!({"by-hand": {"required": false}});
+    std::fs::write(&file, block.to_string()).unwrap();
+    for is_restarted in [false, true] {
+        if is_restarted {
+            server.stop().await.unwrap();
+            server = Running::with_file(&file, &[]).await;
+        } else {
+            (server.reload)();
+        }
+        for (payload, expected) in [
+            (r#"{"token":"t-added"}"#, "req/both"),
+            (r#"{"token":"t-prod"}"#, "req/producer"),
+            (r#"{"token":"t-by-hand"}"#, "req/consumer"),
+            (r#"{"realm":"by-hand"}"#, "by-hand/both"),
+            (r#"{"realm":"open"}"#, "open/both"),
+        ] {
+            assert_eq!(
+                authenticate(&server, payload).await.1,
+                expected,
+                "{payload}"
+            );
         }
     }
 }

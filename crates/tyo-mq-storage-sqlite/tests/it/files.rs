@@ -122,6 +122,32 @@ async fn a_backup_is_whole_while_work_goes_on() {
     store.close().await;
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn new_files_are_their_owners_alone_and_old_ones_keep_their_rights() {
+    use std::os::unix::fs::PermissionsExt;
+    let rights = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let dir = tempfile::tempdir().unwrap();
+    let (path, copy) = (file(&dir), dir.path().join("copy.sqlite"));
+    let store = open(&path);
+    store.execute(vec![enqueue(&queue("k"), "a")]).await;
+    store.backup(&copy).await.unwrap();
+    let found: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert!(found.len() >= 3, "the log is there, too: {found:?}");
+    for path in found {
+        assert_eq!(rights(&path), 0o600, "{}", path.display());
+    }
+    store.close().await;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let store = open(&path);
+    assert_eq!(messages(&store, &queue("k")).await.len(), 1);
+    assert_eq!(rights(&path), 0o640);
+    store.close().await;
+}
+
 #[tokio::test]
 async fn a_closed_store_says_so() {
     let dir = tempfile::tempdir().unwrap();

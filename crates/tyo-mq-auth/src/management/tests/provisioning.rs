@@ -1,5 +1,6 @@
 //! Realms provisioned over HTTP.
 
+use crate::effect::Effect;
 use crate::json::Object;
 use crate::names::RealmName;
 use crate::secret::SecretHash;
@@ -10,10 +11,11 @@ fn provision(token: &str, body: &str) -> Result<Object, u16> {
     let holder = state
         .check_provisioner(Some(token), PEER, NOW)
         .map_err(|refusal| refusal.code)?;
-    let provisioned = state
+    let body = state
         .provision(holder, body, NOW)
+        .answer
         .map_err(|refusal| refusal.code)?;
-    let answer = object(&provisioned.body);
+    let answer = object(&body);
     let name = RealmName::new(answer.non_empty_str("realm").unwrap()).unwrap();
     assert!(state.document().realm(name.as_str()).is_some());
     assert_eq!(
@@ -24,7 +26,7 @@ fn provision(token: &str, body: &str) -> Result<Object, u16> {
             .expose(),
         "key"
     );
-    assert!(!provisioned.body.contains("\"key\""));
+    assert!(!body.contains("\"key\""));
     Ok(answer)
 }
 
@@ -137,7 +139,14 @@ fn who_provisions() {
         );
     }
     let revoked = SecretHash::of("revoked in between");
-    assert_eq!(state().provision(revoked, "{}", NOW).unwrap_err().code, 401);
+    assert_eq!(
+        state()
+            .provision(revoked, "{}", NOW)
+            .answer
+            .unwrap_err()
+            .code,
+        401
+    );
 }
 
 /// A cap holds also for a token that may create permanent realms.
@@ -149,31 +158,31 @@ fn caps() {
     );
     let mut state = state_with(&settings);
     let holder = state.check_provisioner(Some("m"), PEER, NOW).unwrap();
-    let provisioned = state
+    let body = state
         .provision(holder, r#"{"realm":"x:a","manager_key":"key"}"#, NOW)
+        .answer
         .unwrap();
-    assert_eq!(
-        at(&object(&provisioned.body), "expires_at"),
-        (NOW + 90_000).to_string()
-    );
+    assert_eq!(at(&object(&body), "expires_at"), (NOW + 90_000).to_string());
 }
 
 #[test]
 fn provisioning_is_audited() {
     let mut state = state();
     let holder = state.check_provisioner(Some("m-org"), PEER, NOW).unwrap();
-    let _ = state.provision(holder, r#"{"realm":"org:a","manager_key":"key"}"#, NOW);
-    let _ = state.provision(holder, r#"{"realm":"acme","manager_key":"key"}"#, NOW);
-    let refused: Vec<_> = state
-        .audit()
+    let mut told = Vec::new();
+    for realm in ["org:a", "acme"] {
+        let body = format!(r#"{{"realm":"{realm}","manager_key":"key"}}"#);
+        let effects = state.provision(holder, &body, NOW).effects;
+        told.extend(effects.into_iter().filter_map(|effect| match effect {
+            Effect::Audit(entry) => Some(entry),
+            _ => None,
+        }));
+    }
+    let trail: Vec<_> = state.audit().iter().cloned().collect();
+    assert_eq!(told, trail, "what is remembered is told, too");
+    let outcomes: Vec<_> = trail
         .iter()
-        .map(|entry| (entry.target.clone(), entry.refused))
+        .map(|entry| (entry.target.as_deref(), entry.refused))
         .collect();
-    assert_eq!(
-        refused,
-        [
-            (Some("org:a".to_owned()), None),
-            (Some("acme".to_owned()), Some(403))
-        ]
-    );
+    assert_eq!(outcomes, [(Some("org:a"), None), (Some("acme"), Some(403))]);
 }
