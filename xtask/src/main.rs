@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND
   conformance [ARGS]                   real clients and the protocol suites against a release build
   cases [--all] [ARGS]                 the black-box case collection against a release build
   rounds [ARGS]                        kill -9 and stores that fail under a release build: nothing confirmed is lost
-  bench [--only ID,…] [--compare REV]  the load scenarios against a release build, beside the floors";
+  bench [--only ID,…] [--compare REV]  the load scenarios against a release build, beside the floors and other brokers";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

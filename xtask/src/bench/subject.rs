@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::Load;
-use super::scenario::{Scenario, Store};
+use super::generator::Generator;
+use super::peer::{self, Peer};
+use super::scenario::{self, Floor, Scenario, Store};
 use crate::{conformance, process};
 
 /// A server that can be started.
@@ -21,44 +22,87 @@ pub(super) struct Subject {
 enum Kind {
     /// A broker of ours.
     Broker,
-    /// A floor, and its own name of what it does.
-    Floor(&'static str),
+    Floor(Floor),
+    Peer(Peer),
 }
 
 impl Subject {
     pub(super) fn takes(&self, scenario: &Scenario) -> bool {
         match self.kind {
             Kind::Broker => true,
-            Kind::Floor(_) => scenario.floor,
+            Kind::Floor(floor) => scenario.floors.contains(&floor),
+            Kind::Peer(peer) => peer.args(scenario.id).is_some(),
         }
+    }
+
+    /// The program that loads it in this scenario, and what that is told.
+    pub(super) fn load(
+        &self,
+        generator: &Generator,
+        scenario: &Scenario,
+        quick: bool,
+    ) -> Result<(PathBuf, Vec<String>)> {
+        let Kind::Peer(peer) = self.kind else {
+            return Ok((generator.load.clone(), scenario.args(quick)));
+        };
+        let mut args = peer.args(scenario.id).context("it does not take that")?;
+        if !quick && !scenario.id.starts_with("backlog") {
+            args.extend(["--duration", "5"].map(str::to_owned));
+        }
+        Ok((generator.peer.clone(), scenario::shorten(args, quick)))
+    }
+
+    /// How it is started on this port with its files in this folder.
+    fn command(&self, scenario: &Scenario, port: u16, folder: &Path) -> Result<Command> {
+        let number = port.to_string();
+        let mut command = Command::new(&self.program);
+        match self.kind {
+            Kind::Peer(peer) => return peer.command(&self.program, port, folder),
+            Kind::Floor(floor) => _ = command.args([kind_of(floor), "--port", &number]),
+            Kind::Broker => {
+                let settings = folder.join("settings.json");
+                std::fs::write(&settings, settings_text(scenario.store, folder))?;
+                command.args(["--host", "127.0.0.1", "--port", &number, "--log", "error"]);
+                command.arg("--settings").arg(settings);
+            }
+        }
+        Ok(command)
+    }
+}
+
+/// The floor program's own name of what it does.
+fn kind_of(floor: Floor) -> &'static str {
+    match floor {
+        Floor::Raw => "raw",
+        Floor::Library => "tung",
+        Floor::Relay => "oxide-sync",
     }
 }
 
 /// This build first: the others are compared with it.
-pub(super) fn all(load: &Load, compare: Option<&str>, peers: bool) -> Result<Vec<Subject>> {
-    let floor = |name: &str, what| Subject {
+pub(super) fn all(
+    generator: &Generator,
+    compare: Option<&str>,
+    peers: bool,
+) -> Result<Vec<Subject>> {
+    let subject = |name: &str, program: &Path, kind| Subject {
         name: name.to_owned(),
-        program: load.floor.clone(),
-        kind: Kind::Floor(what),
+        program: program.to_owned(),
+        kind,
     };
-    let program = conformance::build_broker()?;
-    let mut subjects = vec![Subject {
-        name: "ours".to_owned(),
-        program,
-        kind: Kind::Broker,
-    }];
+    let floor = |name, floor| subject(name, &generator.floor, Kind::Floor(floor));
+    let mut subjects = vec![subject("ours", &conformance::build_broker()?, Kind::Broker)];
     if let Some(revision) = compare {
         let program = build_revision(revision)?;
-        subjects.push(Subject {
-            name: revision.to_owned(),
-            program,
-            kind: Kind::Broker,
-        });
+        subjects.push(subject(revision, &program, Kind::Broker));
     }
-    subjects.push(floor("floor", "raw"));
+    subjects.push(floor("floor", Floor::Raw));
     if peers {
-        subjects.push(floor("floor-lib", "tung"));
-        subjects.push(floor("relay", "oxide-sync"));
+        subjects.push(floor("floor-lib", Floor::Library));
+        subjects.push(floor("relay", Floor::Relay));
+        for (peer, program) in peer::installed() {
+            subjects.push(subject(peer.name(), &program, Kind::Peer(peer)));
+        }
     }
     Ok(subjects)
 }
@@ -106,24 +150,7 @@ impl Running {
         let folder =
             std::env::temp_dir().join(format!("tyo-mq-bench-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let mut command = Command::new(&subject.program);
-        match subject.kind {
-            Kind::Broker => {
-                let settings = folder.join("settings.json");
-                std::fs::write(&settings, settings_text(scenario.store, &folder))?;
-                command.args([
-                    "--host",
-                    "127.0.0.1",
-                    "--log",
-                    "error",
-                    "--port",
-                    &port.to_string(),
-                    "--settings",
-                ]);
-                command.arg(settings);
-            }
-            Kind::Floor(what) => _ = command.args([what, "--port", &port.to_string()]),
-        }
+        let mut command = subject.command(scenario, port, &folder)?;
         let child = command
             .current_dir(&folder)
             .stdin(Stdio::null())
