@@ -10,7 +10,8 @@ use anyhow::{Context, Result, bail};
 use super::generator::Generator;
 use super::peer::{self, Peer};
 use super::scenario::{self, Floor, Scenario, Store};
-use crate::{conformance, process};
+use crate::conformance;
+use crate::revision::Revision;
 
 /// A server that can be started.
 pub(super) struct Subject {
@@ -93,7 +94,7 @@ pub(super) fn all(
     let floor = |name, floor| subject(name, &generator.floor, Kind::Floor(floor));
     let mut subjects = vec![subject("ours", &conformance::build_broker()?, Kind::Broker)];
     if let Some(revision) = compare {
-        let program = build_revision(revision)?;
+        let program = Revision::check_out(revision)?.build(&["-p", "tyo-mq"], "tyo-mq")?;
         subjects.push(subject(revision, &program, Kind::Broker));
     }
     subjects.push(floor("floor", Floor::Raw));
@@ -105,36 +106,6 @@ pub(super) fn all(
         }
     }
     Ok(subjects)
-}
-
-/// Builds another revision in a work tree and a target folder of its own.
-fn build_revision(revision: &str) -> Result<PathBuf> {
-    let tree = process::root().join("target/compare/tree");
-    let target = process::root().join("target/compare/build");
-    if tree.exists() {
-        process::run(
-            process::command("git")
-                .args(["worktree", "remove", "--force"])
-                .arg(&tree),
-        )?;
-    }
-    process::run(
-        process::command("git")
-            .args(["worktree", "add", "--detach"])
-            .arg(&tree)
-            .arg(revision),
-    )?;
-    let mut cargo = process::cargo();
-    cargo.current_dir(&tree).args([
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "tyo-mq",
-        "--target-dir",
-    ]);
-    process::run(cargo.arg(&target))?;
-    Ok(target.join("release/tyo-mq"))
 }
 
 /// A server under way; it ends when this is dropped.
