@@ -9,6 +9,7 @@
 mod bench;
 mod cases;
 mod ci;
+mod client;
 mod conformance;
 mod instructions;
 mod metadata;

@@ -1,6 +1,7 @@
 //! Measures the broker beside other servers, in one run and turn by turn: on a shared machine only a ratio says anything.
 
 mod generator;
+mod growth;
 mod options;
 mod peer;
 mod report;
@@ -10,6 +11,7 @@ mod subject;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Map;
 
 use crate::process;
 use generator::Generator;
@@ -23,6 +25,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let Some(options) = Options::parse(args)? else {
         return Ok(());
     };
+    if options.growth {
+        return growth::run(&options);
+    }
     let generator = Generator::build()?;
     let subjects = subject::all(&generator, options.compare.as_deref(), options.peers)?;
     let mut results = Results::new();
@@ -64,7 +69,7 @@ fn measure(
     scenario: &Scenario,
     quick: bool,
 ) -> Result<Figures> {
-    let running = Running::start(subject, scenario)?;
+    let running = Running::start(subject, scenario.store, Map::new())?;
     let (program, args) = subject.load(generator, scenario, quick)?;
     let mut command = process::command(&program.display().to_string());
     command.args(args);

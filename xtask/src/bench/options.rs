@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
+use super::growth::CURVES;
 use super::scenario::{SCENARIOS, Scenario};
 use crate::process;
 
@@ -15,7 +16,9 @@ usage: cargo xtask bench [FLAGS]
   --compare REVISION   another revision of ours in the same run
   --peers              brokers of others and two more floors in the same run
   --quick              one short round, to see that all works; its figures are good for nothing
-  --json FILE          where all runs go; target/bench.json without it";
+  --json FILE          where all runs go; target/bench.json without it
+  --growth             curves instead of scenarios: the cost of a message while something else grows
+  --pictures FOLDER    where those are drawn; docs/pictures without it, target/growth of a quick run";
 
 /// The flags.
 #[derive(Debug)]
@@ -24,7 +27,9 @@ pub(super) struct Options {
     pub(super) compare: Option<String>,
     pub(super) peers: bool,
     pub(super) quick: bool,
+    pub(super) growth: bool,
     pub(super) json: PathBuf,
+    pictures: Option<PathBuf>,
     only: Vec<String>,
 }
 
@@ -36,6 +41,8 @@ impl Options {
             compare: None,
             peers: false,
             quick: false,
+            growth: false,
+            pictures: None,
             json: process::root().join("target/bench.json"),
             only: Vec::new(),
         };
@@ -49,10 +56,13 @@ impl Options {
                 "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
                 "--compare" => options.compare = Some(value()?.clone()),
                 "--json" => options.json = value()?.into(),
+                "--pictures" => options.pictures = Some(value()?.into()),
                 "--peers" => options.peers = true,
+                "--growth" => options.growth = true,
                 "--quick" => (options.quick, options.rounds) = (true, 1),
                 "--help" | "-h" => {
-                    println!("{USAGE}\n\nscenarios: {}", ids().join(", "));
+                    println!("{USAGE}\n\nscenarios: {}", ids(false).join(", "));
+                    println!("curves: {}", ids(true).join(", "));
                     return Ok(None);
                 }
                 other => bail!("unknown flag {other}\n{USAGE}"),
@@ -63,21 +73,36 @@ impl Options {
     }
 
     pub(super) fn scenarios(&self) -> impl Iterator<Item = &'static Scenario> {
-        SCENARIOS
-            .iter()
-            .filter(|scenario| self.only.is_empty() || self.only.iter().any(|id| scenario.id == id))
+        SCENARIOS.iter().filter(|scenario| self.wants(scenario.id))
+    }
+
+    pub(super) fn wants(&self, id: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == id)
+    }
+
+    pub(super) fn pictures(&self) -> PathBuf {
+        let usual = if self.quick {
+            "target/growth"
+        } else {
+            "docs/pictures"
+        };
+        let usual = || process::root().join(usual);
+        self.pictures.clone().unwrap_or_else(usual)
     }
 
     fn check(&self) -> Result<()> {
-        let ids = ids();
+        let ids = ids(self.growth);
         match self.only.iter().find(|id| !ids.contains(&id.as_str())) {
-            Some(id) => bail!("no scenario {id}; there are: {}", ids.join(", ")),
+            Some(id) => bail!("nothing is called {id}; there are: {}", ids.join(", ")),
             None => Ok(()),
         }
     }
 }
 
-fn ids() -> Vec<&'static str> {
+fn ids(growth: bool) -> Vec<&'static str> {
+    if growth {
+        return CURVES.iter().map(|curve| curve.id).collect();
+    }
     SCENARIOS.iter().map(|scenario| scenario.id).collect()
 }
 
@@ -106,7 +131,13 @@ mod tests {
 
     #[test]
     fn wrong_flags_are_refused() {
-        for line in ["--nonsense", "--rounds", "--rounds x", "--only no-such"] {
+        for line in [
+            "--nonsense",
+            "--rounds",
+            "--rounds x",
+            "--only no-such",
+            "--growth --only 1-1",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

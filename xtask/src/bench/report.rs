@@ -66,6 +66,14 @@ impl Figures {
         Ok(Self(figures))
     }
 
+    pub(super) fn figure(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!(self.0)
+    }
+
     pub(super) fn line(&self) -> String {
         let shown = COLUMNS
             .iter()
@@ -141,7 +149,7 @@ impl Results {
     pub(super) fn json(&self) -> String {
         let rows = self.rows.iter().map(|(scenario, subjects)| {
             let subjects = subjects.iter().map(|(name, runs)| {
-                let runs: Vec<_> = runs.iter().map(|run| json!(run.0)).collect();
+                let runs: Vec<Value> = runs.iter().map(Figures::json).collect();
                 json!({ "server": name, "runs": runs })
             });
             json!({ "scenario": scenario.id, "args": scenario.args, "subjects": subjects.collect::<Vec<_>>() })
@@ -152,14 +160,19 @@ impl Results {
     }
 }
 
-struct Spread {
+/// The least, the middle and the most of some values.
+pub(super) struct Spread {
     least: f64,
     median: f64,
     most: f64,
 }
 
 impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+    pub(super) fn median(&self) -> f64 {
+        self.median
+    }
+
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
@@ -173,7 +186,7 @@ impl Spread {
 }
 
 /// Three significant digits, or the whole number.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),

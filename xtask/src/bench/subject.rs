@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
 
 use super::generator::Generator;
 use super::peer::{self, Peer};
@@ -53,8 +54,17 @@ impl Subject {
         Ok((generator.peer.clone(), scenario::shorten(args, quick)))
     }
 
-    /// How it is started on this port with its files in this folder.
-    fn command(&self, scenario: &Scenario, port: u16, folder: &Path) -> Result<Command> {
+    pub(super) fn is_floor(&self) -> bool {
+        matches!(self.kind, Kind::Floor(_))
+    }
+
+    /// How it is started on this port with its files in this folder; settings are for ours.
+    fn command(
+        &self,
+        port: u16,
+        folder: &Path,
+        (store, more): (Store, Map<String, Value>),
+    ) -> Result<Command> {
         let number = port.to_string();
         let mut command = Command::new(&self.program);
         match self.kind {
@@ -62,7 +72,7 @@ impl Subject {
             Kind::Floor(floor) => _ = command.args([kind_of(floor), "--port", &number]),
             Kind::Broker => {
                 let settings = folder.join("settings.json");
-                std::fs::write(&settings, settings_text(scenario.store, folder))?;
+                std::fs::write(&settings, settings_text(store, more, folder))?;
                 command.args(["--host", "127.0.0.1", "--port", &number, "--log", "error"]);
                 command.arg("--settings").arg(settings);
             }
@@ -116,12 +126,13 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn start(subject: &Subject, scenario: &Scenario) -> Result<Self> {
+    /// Starts it with this store and these settings besides, and waits until it listens.
+    pub(super) fn start(subject: &Subject, store: Store, more: Map<String, Value>) -> Result<Self> {
         let port = free_port()?;
         let folder =
             std::env::temp_dir().join(format!("tyo-mq-bench-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let mut command = subject.command(scenario, port, &folder)?;
+        let mut command = subject.command(port, &folder, (store, more))?;
         let child = command
             .current_dir(&folder)
             .stdin(Stdio::null())
@@ -172,14 +183,17 @@ impl Drop for Running {
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-fn settings_text(store: Store, folder: &Path) -> String {
+fn settings_text(store: Store, more: Map<String, Value>, folder: &Path) -> String {
     let file = folder.join("queue.sqlite");
-    let sqlite = |durability: &str| serde_json::json!({ "storage": "sqlite", "storage_options": { "filename": file, "durability": durability } });
-    let settings = match store {
-        Store::Memory => serde_json::json!({ "storage": "memory" }),
+    let sqlite = |durability: &str| json!({ "storage": "sqlite", "storage_options": { "filename": file, "durability": durability } });
+    let mut settings = match store {
+        Store::Memory => json!({ "storage": "memory" }),
         Store::SqliteNormal => sqlite("normal"),
         Store::SqliteFull => sqlite("full"),
     };
+    for (name, value) in more {
+        settings[name] = value;
+    }
     settings.to_string()
 }
 
