@@ -17,7 +17,7 @@ use crate::process;
 use generator::Generator;
 use options::Options;
 use report::{Figures, Results};
-use scenario::Scenario;
+use scenario::{Scenario, Store};
 use subject::{Running, Subject};
 
 /// Runs every scenario against every subject, in turns, and prints medians, ranges and ratios.
@@ -33,6 +33,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut results = Results::new();
     let mut failed = 0;
     for scenario in options.scenarios() {
+        if let Some(missing) = lacks(scenario) {
+            println!("{:<15} left out: {missing:#}", scenario.id);
+            continue;
+        }
         for round in 1..=options.rounds {
             for subject in subjects.iter().filter(|subject| subject.takes(scenario)) {
                 let name = format!("{:<15} {:<16} round {round}", scenario.id, subject.name);
@@ -59,6 +63,14 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// What is missing on this machine for our broker to take part.
+fn lacks(scenario: &Scenario) -> Option<anyhow::Error> {
+    let needs_redis = scenario.store == Store::Redis;
+    needs_redis
+        .then(|| peer::find("redis-server").err())
+        .flatten()
+}
+
 /// How long one run may take; longer ones hang.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
@@ -69,6 +81,9 @@ fn measure(
     scenario: &Scenario,
     quick: bool,
 ) -> Result<Figures> {
+    if subject.is_disk() {
+        return measure_disk(generator);
+    }
     let running = Running::start(subject, scenario.store, Map::new())?;
     let (program, args) = subject.load(generator, scenario, quick)?;
     let mut command = process::command(&program.display().to_string());
@@ -82,4 +97,14 @@ fn measure(
         .last()
         .context("the load generator printed nothing")?;
     Figures::parse(last)
+}
+
+/// Blocks of 4 KiB appended and synced one by one, where servers have their files.
+fn measure_disk(generator: &Generator) -> Result<Figures> {
+    let mut command = process::command(&generator.peer.display().to_string());
+    let folder = subject::fresh_folder(0);
+    command.args(["fsync", "--dir"]).arg(folder);
+    let output = process::capture_within(&mut command, RUN_LIMIT)?;
+    let line = output.lines().find(|line| line.contains("\"block\":4096,"));
+    Figures::parse(line.context("no figure for blocks of 4 KiB")?)
 }

@@ -85,7 +85,8 @@ impl Peer {
             Self::Nats | Self::Mosquitto | Self::RedisChannel => {
                 &["1-1", "1-1-1k", "1-100", "pairs"]
             }
-            Self::JetStreamMemory | Self::RedisStream => &["ack", "ack-50", "backlog"],
+            Self::JetStreamMemory => &["ack", "ack-50", "backlog"],
+            Self::RedisStream => &["ack", "ack-50", "ack-redis", "backlog", "backlog-redis"],
             Self::MosquittoAcked => &["ack"],
             Self::JetStreamFile | Self::RedisEverysec => {
                 &["ack-sqlite", "backlog-sqlite", "backlog-ack"]
@@ -141,9 +142,9 @@ fn shape(scenario: &str) -> &'static [&'static str] {
         "1-1-1k" => &["--payload", "1024", "--window", "512"],
         "1-100" => &["--consumers", "100", "--window", "16"],
         "pairs" => &["--channels", "100", "--window", "32"],
-        "ack" | "ack-sqlite" | "ack-full" => &["--window", "256"],
+        "ack" | "ack-sqlite" | "ack-full" | "ack-redis" => &["--window", "256"],
         "ack-50" => &["--channels", "50", "--window", "256"],
-        "backlog" | "backlog-sqlite" | "backlog-ack" => &["--count", "100000"],
+        "backlog" | "backlog-sqlite" | "backlog-ack" | "backlog-redis" => &["--count", "100000"],
         _ => &["--window", "512"],
     }
 }

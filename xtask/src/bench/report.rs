@@ -13,7 +13,7 @@ use super::scenario::Scenario;
 pub(super) struct Figures(BTreeMap<String, f64>);
 
 /// Figures worth a column, if a run has them. Less is better in all but the last group.
-const COLUMNS: [(&str, &str); 14] = [
+const COLUMNS: [(&str, &str); 15] = [
     ("server_cpu_us_per_delivery", "CPU µs/delivery"),
     ("p50_us", "p50 µs"),
     ("p99_us", "p99 µs"),
@@ -26,6 +26,7 @@ const COLUMNS: [(&str, &str); 14] = [
     ("done_per_s", "done/s"),
     ("mb_per_s", "MB/s"),
     ("handshakes_per_s", "handshakes/s"),
+    ("syncs_per_s", "syncs/s"),
     ("enqueue_per_s", "enqueued/s"),
     ("replay_per_s", "replayed/s"),
 ];
@@ -128,18 +129,16 @@ impl Results {
                 };
                 let ours = subjects.first().and_then(|(_, runs)| of(runs));
                 for (name, runs) in subjects {
-                    let (Some(spread), Some(ours)) = (of(runs), &ours) else {
+                    let Some(spread) = of(runs) else {
                         continue;
                     };
-                    let ratio = if spread.median > 0.0 {
-                        ours.median / spread.median
-                    } else {
-                        f64::NAN
-                    };
+                    let ratio = ours.as_ref().map(|ours| ours.median / spread.median);
+                    let ratio = ratio.filter(|ratio| ratio.is_finite());
+                    let ratio = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}x"));
                     let range = format!("{}–{}", short(spread.least), short(spread.most));
                     let cells = [scenario.title, title, name, &short(spread.median), &range];
                     // Writing to a string cannot fail.
-                    let _ = writeln!(out, "| {} | {ratio:.2}x |", cells.join(" | "));
+                    let _ = writeln!(out, "| {} | {ratio} |", cells.join(" | "));
                 }
             }
         }

@@ -31,6 +31,8 @@ pub(super) enum Store {
     Memory,
     SqliteNormal,
     SqliteFull,
+    /// A Redis beside it that writes nothing to the disk.
+    Redis,
 }
 
 /// All of them.
@@ -99,7 +101,7 @@ const fn kept(
 }
 
 /// The table, in its order.
-pub(super) const SCENARIOS: [Scenario; 24] = [
+pub(super) const SCENARIOS: [Scenario; 26] = [
     live("1-1", "1 → 1, 64 B", &["pubsub"]),
     live("1-1-1k", "1 → 1, 1 KB", &["pubsub", "--payload", "1024"]),
     live("1-100", "1 → 100", &["fanout", "--consumers", "100"]),
@@ -133,6 +135,12 @@ pub(super) const SCENARIOS: [Scenario; 24] = [
         Store::SqliteFull,
     ),
     kept(
+        "ack-redis",
+        "ACK, Redis",
+        &["ack", "--pairs", "1"],
+        Store::Redis,
+    ),
+    kept(
         "backlog",
         "backlog of 100 000, memory",
         &["backlog", "--count", "100000"],
@@ -149,6 +157,12 @@ pub(super) const SCENARIOS: [Scenario; 24] = [
         "backlog with ACK, SQLite",
         &["backlog", "--count", "100000", "--ack"],
         Store::SqliteNormal,
+    ),
+    kept(
+        "backlog-redis",
+        "backlog of 100 000, Redis",
+        &["backlog", "--count", "100000"],
+        Store::Redis,
     ),
     kept(
         "topics",

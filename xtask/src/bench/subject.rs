@@ -26,6 +26,8 @@ enum Kind {
     Broker,
     Floor(Floor),
     Peer(Peer),
+    /// No server: what the disk gives that a store has to wait for.
+    Disk,
 }
 
 impl Subject {
@@ -34,6 +36,7 @@ impl Subject {
             Kind::Broker => true,
             Kind::Floor(floor) => scenario.floors.contains(&floor),
             Kind::Peer(peer) => peer.args(scenario.id).is_some(),
+            Kind::Disk => scenario.store == Store::SqliteFull,
         }
     }
 
@@ -54,6 +57,10 @@ impl Subject {
         Ok((generator.peer.clone(), scenario::shorten(args, quick)))
     }
 
+    pub(super) fn is_disk(&self) -> bool {
+        matches!(self.kind, Kind::Disk)
+    }
+
     pub(super) fn is_floor(&self) -> bool {
         matches!(self.kind, Kind::Floor(_))
     }
@@ -69,6 +76,7 @@ impl Subject {
         let mut command = Command::new(&self.program);
         match self.kind {
             Kind::Peer(peer) => return peer.command(&self.program, port, folder),
+            Kind::Disk => bail!("a disk cannot be started"),
             Kind::Floor(floor) => _ = command.args([kind_of(floor), "--port", &number]),
             Kind::Broker => {
                 let settings = folder.join("settings.json");
@@ -114,39 +122,94 @@ pub(super) fn all(
         for (peer, program) in peer::installed() {
             subjects.push(subject(peer.name(), &program, Kind::Peer(peer)));
         }
+        subjects.push(subject("disk", &generator.peer, Kind::Disk));
     }
     Ok(subjects)
 }
 
-/// A server under way; it ends when this is dropped.
+/// A server under way; it ends when this is dropped, and then its files.
 pub(super) struct Running {
-    child: Child,
-    port: u16,
-    folder: PathBuf,
+    server: Process,
+    /// What our broker keeps messages in, if that is Redis.
+    _redis: Option<Process>,
+    _folder: Folder,
 }
 
 impl Running {
     /// Starts it with this store and these settings besides, and waits until it listens.
-    pub(super) fn start(subject: &Subject, store: Store, more: Map<String, Value>) -> Result<Self> {
+    pub(super) fn start(
+        subject: &Subject,
+        store: Store,
+        mut more: Map<String, Value>,
+    ) -> Result<Self> {
         let port = free_port()?;
-        let folder =
-            std::env::temp_dir().join(format!("tyo-mq-bench-{}-{port}", std::process::id()));
-        std::fs::create_dir_all(&folder)?;
-        let mut command = subject.command(port, &folder, (store, more))?;
+        let folder = Folder(fresh_folder(port));
+        std::fs::create_dir_all(&folder.0)?;
+        let mut redis = None;
+        if store == Store::Redis && matches!(subject.kind, Kind::Broker) {
+            let process = Process::start_redis(&folder.0)?;
+            let url = format!("redis://127.0.0.1:{}", process.port);
+            more.insert("storage_options".to_owned(), json!({ "url": url }));
+            redis = Some(process);
+        }
+        let command = subject.command(port, &folder.0, (store, more))?;
+        Ok(Self {
+            server: Process::start(command, port, &folder.0)?,
+            _redis: redis,
+            _folder: folder,
+        })
+    }
+
+    pub(super) fn addr(&self) -> String {
+        format!("127.0.0.1:{}", self.server.port)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.server.child.id()
+    }
+}
+
+/// A folder of this process in which a server or a disk is measured.
+pub(super) fn fresh_folder(number: u16) -> PathBuf {
+    let name = format!("tyo-mq-bench-{}-{number}", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+/// A folder that is removed when this is dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that listens on a port; it is killed when this is dropped.
+struct Process {
+    child: Child,
+    port: u16,
+}
+
+impl Process {
+    fn start(mut command: Command, port: u16, folder: &Path) -> Result<Self> {
         let child = command
-            .current_dir(&folder)
+            .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn();
-        let child = child.with_context(|| format!("cannot start {}", subject.program.display()))?;
-        let mut running = Self {
-            child,
-            port,
-            folder,
-        };
-        running.wait_until_it_listens()?;
-        Ok(running)
+            .spawn()
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        let mut process = Self { child, port };
+        process.wait_until_it_listens()?;
+        Ok(process)
+    }
+
+    /// A Redis that writes nothing to the disk.
+    fn start_redis(folder: &Path) -> Result<Self> {
+        let (peer, port) = (Peer::RedisStream, free_port()?);
+        let program = peer::find(peer.package())?;
+        Self::start(peer.command(&program, port, folder)?, port, folder)
     }
 
     fn wait_until_it_listens(&mut self) -> Result<()> {
@@ -162,22 +225,13 @@ impl Running {
         }
         Ok(())
     }
-
-    pub(super) fn addr(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
-    pub(super) fn pid(&self) -> u32 {
-        self.child.id()
-    }
 }
 
-impl Drop for Running {
+impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself, and its folder be gone.
+        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -190,6 +244,7 @@ fn settings_text(store: Store, more: Map<String, Value>, folder: &Path) -> Strin
         Store::Memory => json!({ "storage": "memory" }),
         Store::SqliteNormal => sqlite("normal"),
         Store::SqliteFull => sqlite("full"),
+        Store::Redis => json!({ "storage": "redis" }),
     };
     for (name, value) in more {
         settings[name] = value;
