@@ -18,7 +18,7 @@ usage: cargo xtask bench [FLAGS]
   --quick              one short round, to see that all works; its figures are good for nothing
   --json FILE          where all runs go; target/bench.json without it
   --growth             curves instead of scenarios: the cost of a message while something else grows
-  --pictures FOLDER    where those are drawn; docs/pictures without it, target/growth of a quick run";
+  --pictures FOLDER    where those are drawn; docs/pictures without it, target/growth of a quick run or some curves";
 
 /// The flags.
 #[derive(Debug)]
@@ -81,16 +81,20 @@ impl Options {
     }
 
     pub(super) fn pictures(&self) -> PathBuf {
-        let usual = if self.quick {
-            "target/growth"
-        } else {
+        let whole = !self.quick && self.only.is_empty();
+        let usual = if whole {
             "docs/pictures"
+        } else {
+            "target/growth"
         };
         let usual = || process::root().join(usual);
         self.pictures.clone().unwrap_or_else(usual)
     }
 
     fn check(&self) -> Result<()> {
+        if self.growth && self.peers {
+            bail!("--growth has no --peers");
+        }
         let ids = ids(self.growth);
         match self.only.iter().find(|id| !ids.contains(&id.as_str())) {
             Some(id) => bail!("nothing is called {id}; there are: {}", ids.join(", ")),
@@ -127,6 +131,18 @@ mod tests {
         assert_eq!(options.scenarios().count(), 2);
         assert_eq!(parse("--quick").unwrap().unwrap().rounds, 1);
         assert!(parse("--help").unwrap().is_none());
+    }
+
+    #[test]
+    fn only_a_whole_run_replaces_the_pictures() {
+        let check = |line: &str, end: &str| {
+            let folder = parse(line).unwrap().unwrap().pictures();
+            assert!(folder.ends_with(end), "{line}: {}", folder.display());
+        };
+        check("--growth", "docs/pictures");
+        check("--growth --quick", "target/growth");
+        check("--growth --only realms", "target/growth");
+        check("--growth --pictures x", "x");
     }
 
     #[test]
