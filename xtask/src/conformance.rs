@@ -83,6 +83,12 @@ pub(crate) fn build_broker() -> Result<PathBuf> {
     )
 }
 
+/// A release build of one of the server's examples.
+pub(crate) fn build_example(name: &str) -> Result<PathBuf> {
+    let release = build_release(&["-p", "tyo-mq-server", "--example", name])?;
+    program(&release, &format!("examples/{name}"))
+}
+
 /// Builds and returns the folder that the results are in.
 fn build_release(args: &[&str]) -> Result<PathBuf> {
     process::run(process::cargo().args(["build", "--release"]).args(args))?;

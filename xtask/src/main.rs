@@ -9,9 +9,12 @@
 mod bench;
 mod cases;
 mod ci;
+mod client;
 mod conformance;
+mod instructions;
 mod metadata;
 mod process;
+mod revision;
 mod rounds;
 mod tidy;
 
@@ -27,7 +30,8 @@ usage: cargo xtask COMMAND
   conformance [ARGS]                   real clients and the protocol suites against a release build
   cases [--all] [ARGS]                 the black-box case collection against a release build
   rounds [ARGS]                        kill -9 and stores that fail under a release build: nothing confirmed is lost
-  bench [--only ID,…] [--compare REV]  the load scenarios against a release build, beside the floors";
+  bench [--only ID,…] [--compare REV]  the load scenarios against a release build, beside the floors and other brokers
+  instructions [--compare REV]         instructions for each operation, which do not change with the machine's load";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +53,7 @@ fn dispatch(args: &[String]) -> Result<()> {
             "cases" => cases::run(rest),
             "rounds" => rounds::run(rest),
             "bench" => bench::run(rest),
+            "instructions" => instructions::run(rest),
             "help" | "--help" | "-h" => {
                 println!("{USAGE}");
                 Ok(())

@@ -1,9 +1,11 @@
 //! Running other programs. Knows nothing of what they are for.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 /// The project's root folder.
 pub(crate) fn root() -> PathBuf {
@@ -47,6 +49,38 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
         bail!("`{line}` ended with {}", output.status);
     }
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` printed no UTF-8"))
+}
+
+/// As [`capture`], but the program is killed when it is not done after `limit`.
+pub(crate) fn capture_within(command: &mut Command, limit: Duration) -> Result<String> {
+    let line = describe(command);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{line}`"))?;
+    let mut stdout = child.stdout.take().context("no stdout")?;
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).map(|_| text)
+    });
+    let until = Instant::now() + limit;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() > until {
+            child.kill()?;
+            child.wait()?;
+            bail!("`{line}` was not done after {limit:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    if !status.success() {
+        bail!("`{line}` ended with {status}");
+    }
+    let text = reader.join().map_err(|_| anyhow!("the reader panicked"))?;
+    text.with_context(|| format!("`{line}` printed no UTF-8"))
 }
 
 /// Whether the program starts and ends well with these arguments.
@@ -94,6 +128,16 @@ mod tests {
         assert!(capture(&mut command("no-such-program-here")).is_err());
         assert_eq!(capture(command("echo").arg("x")).unwrap(), "x\n");
         assert!(!is_available("no-such-program-here", &[]));
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let mut sleep = command("sleep");
+        let error = capture_within(sleep.arg("600"), Duration::from_millis(1)).unwrap_err();
+        assert!(error.to_string().contains("was not done"), "{error}");
+        let echo = capture_within(command("echo").arg("x"), Duration::from_secs(60));
+        assert_eq!(echo.unwrap(), "x\n");
+        assert!(capture_within(&mut command("false"), Duration::from_secs(60)).is_err());
     }
 
     #[test]

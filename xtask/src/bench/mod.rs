@@ -1,144 +1,110 @@
 //! Measures the broker beside other servers, in one run and turn by turn: on a shared machine only a ratio says anything.
 
+mod generator;
+mod growth;
+mod options;
+mod peer;
 mod report;
 mod scenario;
 mod subject;
 
-use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Map;
 
 use crate::process;
-use report::Results;
-use scenario::{SCENARIOS, Scenario};
+use generator::Generator;
+use options::Options;
+use report::{Figures, Results};
+use scenario::{Scenario, Store};
 use subject::{Running, Subject};
-
-/// Names the folder of the load generator when it is not at the usual place.
-const FOLDER_VARIABLE: &str = "TYO_MQ_LOAD";
-
-/// What the command line asks for.
-struct Options {
-    rounds: usize,
-    only: Vec<String>,
-    compare: Option<String>,
-    peers: bool,
-    json: PathBuf,
-}
 
 /// Runs every scenario against every subject, in turns, and prints medians, ranges and ratios.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let options = Options::parse(args)?;
-    let load = build_load()?;
-    let subjects = subject::all(&load, options.compare.as_deref(), options.peers)?;
+    let Some(options) = Options::parse(args)? else {
+        return Ok(());
+    };
+    if options.growth {
+        return growth::run(&options);
+    }
+    let generator = Generator::build()?;
+    let subjects = subject::all(&generator, options.compare.as_deref(), options.peers)?;
     let mut results = Results::new();
-    for scenario in SCENARIOS.iter().filter(|scenario| options.wants(scenario)) {
+    let mut failed = 0;
+    for scenario in options.scenarios() {
+        if let Some(missing) = lacks(scenario) {
+            println!("{:<15} left out: {missing:#}", scenario.id);
+            continue;
+        }
         for round in 1..=options.rounds {
             for subject in subjects.iter().filter(|subject| subject.takes(scenario)) {
-                let figures = measure(&load, subject, scenario)
-                    .with_context(|| format!("{} against {}", scenario.id, subject.name))?;
-                println!(
-                    "{:<14} {:<10} round {round}: {}",
-                    scenario.id,
-                    subject.name,
-                    figures.line()
-                );
-                results.add(scenario, &subject.name, figures);
+                let name = format!("{:<15} {:<16} round {round}", scenario.id, subject.name);
+                match measure(&generator, subject, scenario, options.quick) {
+                    Ok(figures) => {
+                        println!("{name}: {}", figures.line());
+                        results.add(scenario, &subject.name, figures);
+                    }
+                    Err(error) => {
+                        println!("{name}: failed: {error:#}");
+                        failed += 1;
+                    }
+                }
             }
         }
-    }
-    if results.is_empty() {
-        bail!(
-            "no scenario of that name; there are: {}",
-            SCENARIOS.map(|scenario| scenario.id).join(", ")
-        );
     }
     println!("\n{}", results.table());
     std::fs::write(&options.json, results.json())
         .with_context(|| format!("cannot write {}", options.json.display()))?;
     println!("written to {}", options.json.display());
+    if failed > 0 {
+        bail!("{failed} runs failed");
+    }
     Ok(())
 }
 
-impl Options {
-    fn parse(args: &[String]) -> Result<Self> {
-        let json = process::root().join("target/bench.json");
-        let mut options = Self {
-            rounds: 3,
-            only: Vec::new(),
-            compare: None,
-            peers: false,
-            json,
-        };
-        let mut args = args.iter();
-        while let Some(flag) = args.next() {
-            let mut value = || args.next().with_context(|| format!("{flag} needs a value"));
-            match flag.as_str() {
-                "--rounds" => {
-                    options.rounds = value()?.parse().context("--rounds takes a number")?
-                }
-                "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
-                "--compare" => options.compare = Some(value()?.clone()),
-                "--json" => options.json = value()?.into(),
-                "--peers" => options.peers = true,
-                other => bail!(
-                    "unknown flag {other}; known: --rounds N, --only ID,…, --compare REVISION, --peers, --json FILE"
-                ),
-            }
-        }
-        Ok(options)
-    }
-
-    fn wants(&self, scenario: &Scenario) -> bool {
-        self.only.is_empty() || self.only.iter().any(|id| scenario.id == id)
-    }
+/// What is missing on this machine for our broker to take part.
+fn lacks(scenario: &Scenario) -> Option<anyhow::Error> {
+    let needs_redis = scenario.store == Store::Redis;
+    needs_redis
+        .then(|| peer::find("redis-server").err())
+        .flatten()
 }
 
-/// Programs of the load generator.
-struct Load {
-    load: PathBuf,
-    floor: PathBuf,
-}
-
-/// Builds the load generator and the floors in our own target folder.
-fn build_load() -> Result<Load> {
-    let folder = match std::env::var_os(FOLDER_VARIABLE) {
-        Some(folder) => PathBuf::from(folder),
-        None => process::root().join("../shared/load"),
-    };
-    if !folder.join("Cargo.toml").is_file() {
-        bail!(
-            "the load generator is not in {}; {FOLDER_VARIABLE} may name another folder",
-            folder.display()
-        );
-    }
-    let target = process::root().join("target/load");
-    for manifest in ["Cargo.toml", "peers/Cargo.toml"] {
-        let mut cargo = process::cargo();
-        cargo
-            .args(["build", "--release", "--locked", "--manifest-path"])
-            .arg(folder.join(manifest));
-        process::run(cargo.arg("--target-dir").arg(&target))?;
-    }
-    Ok(Load {
-        load: target.join("release/load"),
-        floor: target.join("release/floor"),
-    })
-}
+/// How long one run may take; longer ones hang.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 /// One run: a fresh server, one scenario, its figures.
-fn measure(load: &Load, subject: &Subject, scenario: &Scenario) -> Result<report::Figures> {
-    let running = Running::start(subject, scenario)?;
-    let mut command = process::command(&load.load.display().to_string());
-    command.args([
-        "--addr",
-        &running.addr(),
-        "--pid",
-        &running.pid().to_string(),
-    ]);
-    let output = process::capture(command.args(scenario.args))?;
+fn measure(
+    generator: &Generator,
+    subject: &Subject,
+    scenario: &Scenario,
+    quick: bool,
+) -> Result<Figures> {
+    if subject.is_disk() {
+        return measure_disk(generator);
+    }
+    let running = Running::start(subject, scenario.store, Map::new())?;
+    let (program, args) = subject.load(generator, scenario, quick)?;
+    let mut command = process::command(&program.display().to_string());
+    command.args(args);
+    let pid = running.pid().to_string();
+    command.args(["--addr", &running.addr(), "--pid", &pid]);
+    let limit = if quick { RUN_LIMIT / 4 } else { RUN_LIMIT };
+    let output = process::capture_within(&mut command, limit)?;
     let last = output
         .lines()
         .last()
         .context("the load generator printed nothing")?;
-    report::Figures::parse(last)
+    Figures::parse(last)
+}
+
+/// Blocks of 4 KiB appended and synced one by one, where servers have their files.
+fn measure_disk(generator: &Generator) -> Result<Figures> {
+    let mut command = process::command(&generator.peer.display().to_string());
+    let folder = subject::fresh_folder(0);
+    command.args(["fsync", "--dir"]).arg(folder);
+    let output = process::capture_within(&mut command, RUN_LIMIT)?;
+    let line = output.lines().find(|line| line.contains("\"block\":4096,"));
+    Figures::parse(line.context("no figure for blocks of 4 KiB")?)
 }

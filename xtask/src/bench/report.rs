@@ -13,7 +13,7 @@ use super::scenario::Scenario;
 pub(super) struct Figures(BTreeMap<String, f64>);
 
 /// Figures worth a column, if a run has them. Less is better in all but the last group.
-const COLUMNS: [(&str, &str); 12] = [
+const COLUMNS: [(&str, &str); 15] = [
     ("server_cpu_us_per_delivery", "CPU µs/delivery"),
     ("p50_us", "p50 µs"),
     ("p99_us", "p99 µs"),
@@ -21,27 +21,58 @@ const COLUMNS: [(&str, &str); 12] = [
     ("replay_cpu_us_each", "CPU µs/replay"),
     ("first_ms", "first ms"),
     ("rss_kib_per_conn", "KiB/connection"),
-    ("cpu_us_per_conn", "CPU µs/handshake"),
+    ("server_cpu_us_each", "CPU µs each"),
     ("rss_peak_kib", "peak RSS KiB"),
     ("done_per_s", "done/s"),
+    ("mb_per_s", "MB/s"),
+    ("handshakes_per_s", "handshakes/s"),
+    ("syncs_per_s", "syncs/s"),
     ("enqueue_per_s", "enqueued/s"),
     ("replay_per_s", "replayed/s"),
 ];
 
+/// Figures that the benches of others name in another way.
+const SAME: [(&str, &str); 3] = [
+    ("delivered_per_s", "done_per_s"),
+    ("enqueue_cpu_us", "enqueue_cpu_us_each"),
+    ("replay_cpu_us", "replay_cpu_us_each"),
+];
+
 /// Figures that must be 0.
-const FAULTS: [&str; 5] = ["lost", "gaps", "late", "unparsed", "errors"];
+const FAULTS: [&str; 8] = [
+    "lost",
+    "gaps",
+    "late",
+    "unparsed",
+    "errors",
+    "failed",
+    "bad",
+    "out_of_order",
+];
 
 impl Figures {
     pub(super) fn parse(line: &str) -> Result<Self> {
         let value: Value =
             serde_json::from_str(line).with_context(|| format!("no JSON: {line}"))?;
         let fields = value.as_object().context("not an object")?;
-        Ok(Self(
-            fields
-                .iter()
-                .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
-                .collect(),
-        ))
+        let mut figures: BTreeMap<String, f64> = fields
+            .iter()
+            .filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)))
+            .collect();
+        for (theirs, ours) in SAME {
+            if let Some(value) = figures.get(theirs).copied() {
+                figures.entry(ours.to_owned()).or_insert(value);
+            }
+        }
+        Ok(Self(figures))
+    }
+
+    pub(super) fn figure(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!(self.0)
     }
 
     pub(super) fn line(&self) -> String {
@@ -67,10 +98,6 @@ type Runs = (String, Vec<Figures>);
 impl Results {
     pub(super) fn new() -> Self {
         Self { rows: Vec::new() }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     pub(super) fn add(&mut self, scenario: &Scenario, subject: &str, figures: Figures) {
@@ -102,18 +129,16 @@ impl Results {
                 };
                 let ours = subjects.first().and_then(|(_, runs)| of(runs));
                 for (name, runs) in subjects {
-                    let (Some(spread), Some(ours)) = (of(runs), &ours) else {
+                    let Some(spread) = of(runs) else {
                         continue;
                     };
-                    let ratio = if spread.median > 0.0 {
-                        ours.median / spread.median
-                    } else {
-                        f64::NAN
-                    };
+                    let ratio = ours.as_ref().map(|ours| ours.median / spread.median);
+                    let ratio = ratio.filter(|ratio| ratio.is_finite());
+                    let ratio = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}x"));
                     let range = format!("{}–{}", short(spread.least), short(spread.most));
                     let cells = [scenario.title, title, name, &short(spread.median), &range];
                     // Writing to a string cannot fail.
-                    let _ = writeln!(out, "| {} | {ratio:.2}x |", cells.join(" | "));
+                    let _ = writeln!(out, "| {} | {ratio} |", cells.join(" | "));
                 }
             }
         }
@@ -123,7 +148,7 @@ impl Results {
     pub(super) fn json(&self) -> String {
         let rows = self.rows.iter().map(|(scenario, subjects)| {
             let subjects = subjects.iter().map(|(name, runs)| {
-                let runs: Vec<_> = runs.iter().map(|run| json!(run.0)).collect();
+                let runs: Vec<Value> = runs.iter().map(Figures::json).collect();
                 json!({ "server": name, "runs": runs })
             });
             json!({ "scenario": scenario.id, "args": scenario.args, "subjects": subjects.collect::<Vec<_>>() })
@@ -134,14 +159,19 @@ impl Results {
     }
 }
 
-struct Spread {
+/// The least, the middle and the most of some values.
+pub(super) struct Spread {
     least: f64,
     median: f64,
     most: f64,
 }
 
 impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+    pub(super) fn median(&self) -> f64 {
+        self.median
+    }
+
+    pub(super) fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
@@ -155,7 +185,7 @@ impl Spread {
 }
 
 /// Three significant digits, or the whole number.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -195,6 +225,15 @@ mod tests {
             table.contains("| floor | 0.50 | 0.50–0.50 | 4.00x |"),
             "{table}"
         );
+    }
+
+    #[test]
+    fn figures_of_others_get_our_names() {
+        let line = r#"{"delivered_per_s":5,"replay_cpu_us":2.5}"#;
+        let figures = Figures::parse(line).unwrap();
+        assert_eq!(figures.line(), "CPU µs/replay 2.50  done/s 5.00");
+        let ours = Figures::parse(r#"{"delivered_per_s":9,"done_per_s":8}"#).unwrap();
+        assert_eq!(ours.line(), "done/s 8.00");
     }
 
     #[test]

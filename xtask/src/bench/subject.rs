@@ -6,10 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
 
-use super::Load;
-use super::scenario::{Scenario, Store};
-use crate::{conformance, process};
+use super::generator::Generator;
+use super::peer::{self, Peer};
+use super::scenario::{self, Floor, Scenario, Store};
+use crate::conformance;
+use crate::revision::Revision;
 
 /// A server that can be started.
 pub(super) struct Subject {
@@ -21,123 +24,192 @@ pub(super) struct Subject {
 enum Kind {
     /// A broker of ours.
     Broker,
-    /// A floor, and its own name of what it does.
-    Floor(&'static str),
+    Floor(Floor),
+    Peer(Peer),
+    /// No server: what the disk gives that a store has to wait for.
+    Disk,
 }
 
 impl Subject {
     pub(super) fn takes(&self, scenario: &Scenario) -> bool {
         match self.kind {
             Kind::Broker => true,
-            Kind::Floor(_) => scenario.floor,
+            Kind::Floor(floor) => scenario.floors.contains(&floor),
+            Kind::Peer(peer) => peer.args(scenario.id).is_some(),
+            Kind::Disk => scenario.store == Store::SqliteFull,
         }
+    }
+
+    /// The program that loads it in this scenario, and what that is told.
+    pub(super) fn load(
+        &self,
+        generator: &Generator,
+        scenario: &Scenario,
+        quick: bool,
+    ) -> Result<(PathBuf, Vec<String>)> {
+        let Kind::Peer(peer) = self.kind else {
+            return Ok((generator.load.clone(), scenario.args(quick)));
+        };
+        let mut args = peer.args(scenario.id).context("it does not take that")?;
+        if !quick && !scenario.id.starts_with("backlog") {
+            args.extend(["--duration", "5"].map(str::to_owned));
+        }
+        Ok((generator.peer.clone(), scenario::shorten(args, quick)))
+    }
+
+    pub(super) fn is_disk(&self) -> bool {
+        matches!(self.kind, Kind::Disk)
+    }
+
+    pub(super) fn is_floor(&self) -> bool {
+        matches!(self.kind, Kind::Floor(_))
+    }
+
+    /// How it is started on this port with its files in this folder; settings are for ours.
+    fn command(
+        &self,
+        port: u16,
+        folder: &Path,
+        (store, more): (Store, Map<String, Value>),
+    ) -> Result<Command> {
+        let number = port.to_string();
+        let mut command = Command::new(&self.program);
+        match self.kind {
+            Kind::Peer(peer) => return peer.command(&self.program, port, folder),
+            Kind::Disk => bail!("a disk cannot be started"),
+            Kind::Floor(floor) => _ = command.args([kind_of(floor), "--port", &number]),
+            Kind::Broker => {
+                let settings = folder.join("settings.json");
+                std::fs::write(&settings, settings_text(store, more, folder))?;
+                command.args(["--host", "127.0.0.1", "--port", &number, "--log", "error"]);
+                command.arg("--settings").arg(settings);
+            }
+        }
+        Ok(command)
+    }
+}
+
+/// The floor program's own name of what it does.
+fn kind_of(floor: Floor) -> &'static str {
+    match floor {
+        Floor::Raw => "raw",
+        Floor::Library => "tung",
+        Floor::Relay => "oxide-sync",
     }
 }
 
 /// This build first: the others are compared with it.
-pub(super) fn all(load: &Load, compare: Option<&str>, peers: bool) -> Result<Vec<Subject>> {
-    let floor = |name: &str, what| Subject {
+pub(super) fn all(
+    generator: &Generator,
+    compare: Option<&str>,
+    peers: bool,
+) -> Result<Vec<Subject>> {
+    let subject = |name: &str, program: &Path, kind| Subject {
         name: name.to_owned(),
-        program: load.floor.clone(),
-        kind: Kind::Floor(what),
+        program: program.to_owned(),
+        kind,
     };
-    let program = conformance::build_broker()?;
-    let mut subjects = vec![Subject {
-        name: "ours".to_owned(),
-        program,
-        kind: Kind::Broker,
-    }];
+    let floor = |name, floor| subject(name, &generator.floor, Kind::Floor(floor));
+    let mut subjects = vec![subject("ours", &conformance::build_broker()?, Kind::Broker)];
     if let Some(revision) = compare {
-        let program = build_revision(revision)?;
-        subjects.push(Subject {
-            name: revision.to_owned(),
-            program,
-            kind: Kind::Broker,
-        });
+        let program = Revision::check_out(revision)?.build(&["-p", "tyo-mq"], "tyo-mq")?;
+        subjects.push(subject(revision, &program, Kind::Broker));
     }
-    subjects.push(floor("floor", "raw"));
+    subjects.push(floor("floor", Floor::Raw));
     if peers {
-        subjects.push(floor("floor-lib", "tung"));
-        subjects.push(floor("relay", "oxide-sync"));
+        subjects.push(floor("floor-lib", Floor::Library));
+        subjects.push(floor("relay", Floor::Relay));
+        for (peer, program) in peer::installed() {
+            subjects.push(subject(peer.name(), &program, Kind::Peer(peer)));
+        }
+        subjects.push(subject("disk", &generator.peer, Kind::Disk));
     }
     Ok(subjects)
 }
 
-/// Builds another revision in a work tree and a target folder of its own.
-fn build_revision(revision: &str) -> Result<PathBuf> {
-    let tree = process::root().join("target/compare/tree");
-    let target = process::root().join("target/compare/build");
-    if tree.exists() {
-        process::run(
-            process::command("git")
-                .args(["worktree", "remove", "--force"])
-                .arg(&tree),
-        )?;
-    }
-    process::run(
-        process::command("git")
-            .args(["worktree", "add", "--detach"])
-            .arg(&tree)
-            .arg(revision),
-    )?;
-    let mut cargo = process::cargo();
-    cargo.current_dir(&tree).args([
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "tyo-mq",
-        "--target-dir",
-    ]);
-    process::run(cargo.arg(&target))?;
-    Ok(target.join("release/tyo-mq"))
-}
-
-/// A server under way; it ends when this is dropped.
+/// A server under way; it ends when this is dropped, and then its files.
 pub(super) struct Running {
-    child: Child,
-    port: u16,
-    folder: PathBuf,
+    server: Process,
+    /// What our broker keeps messages in, if that is Redis.
+    _redis: Option<Process>,
+    _folder: Folder,
 }
 
 impl Running {
-    pub(super) fn start(subject: &Subject, scenario: &Scenario) -> Result<Self> {
+    /// Starts it with this store and these settings besides, and waits until it listens.
+    pub(super) fn start(
+        subject: &Subject,
+        store: Store,
+        mut more: Map<String, Value>,
+    ) -> Result<Self> {
         let port = free_port()?;
-        let folder =
-            std::env::temp_dir().join(format!("tyo-mq-bench-{}-{port}", std::process::id()));
-        std::fs::create_dir_all(&folder)?;
-        let mut command = Command::new(&subject.program);
-        match subject.kind {
-            Kind::Broker => {
-                let settings = folder.join("settings.json");
-                std::fs::write(&settings, settings_text(scenario.store, &folder))?;
-                command.args([
-                    "--host",
-                    "127.0.0.1",
-                    "--log",
-                    "error",
-                    "--port",
-                    &port.to_string(),
-                    "--settings",
-                ]);
-                command.arg(settings);
-            }
-            Kind::Floor(what) => _ = command.args([what, "--port", &port.to_string()]),
+        let folder = Folder(fresh_folder(port));
+        std::fs::create_dir_all(&folder.0)?;
+        let mut redis = None;
+        if store == Store::Redis && matches!(subject.kind, Kind::Broker) {
+            let process = Process::start_redis(&folder.0)?;
+            let url = format!("redis://127.0.0.1:{}", process.port);
+            more.insert("storage_options".to_owned(), json!({ "url": url }));
+            redis = Some(process);
         }
+        let command = subject.command(port, &folder.0, (store, more))?;
+        Ok(Self {
+            server: Process::start(command, port, &folder.0)?,
+            _redis: redis,
+            _folder: folder,
+        })
+    }
+
+    pub(super) fn addr(&self) -> String {
+        format!("127.0.0.1:{}", self.server.port)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.server.child.id()
+    }
+}
+
+/// A folder of this process in which a server or a disk is measured.
+pub(super) fn fresh_folder(number: u16) -> PathBuf {
+    let name = format!("tyo-mq-bench-{}-{number}", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+/// A folder that is removed when this is dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that listens on a port; it is killed when this is dropped.
+struct Process {
+    child: Child,
+    port: u16,
+}
+
+impl Process {
+    fn start(mut command: Command, port: u16, folder: &Path) -> Result<Self> {
         let child = command
-            .current_dir(&folder)
+            .current_dir(folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn();
-        let child = child.with_context(|| format!("cannot start {}", subject.program.display()))?;
-        let mut running = Self {
-            child,
-            port,
-            folder,
-        };
-        running.wait_until_it_listens()?;
-        Ok(running)
+            .spawn()
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        let mut process = Self { child, port };
+        process.wait_until_it_listens()?;
+        Ok(process)
+    }
+
+    /// A Redis that writes nothing to the disk.
+    fn start_redis(folder: &Path) -> Result<Self> {
+        let (peer, port) = (Peer::RedisStream, free_port()?);
+        let program = peer::find(peer.package())?;
+        Self::start(peer.command(&program, port, folder)?, port, folder)
     }
 
     fn wait_until_it_listens(&mut self) -> Result<()> {
@@ -153,35 +225,30 @@ impl Running {
         }
         Ok(())
     }
-
-    pub(super) fn addr(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
-    }
-
-    pub(super) fn pid(&self) -> u32 {
-        self.child.id()
-    }
 }
 
-impl Drop for Running {
+impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself, and its folder be gone.
+        // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 
-fn settings_text(store: Store, folder: &Path) -> String {
+fn settings_text(store: Store, more: Map<String, Value>, folder: &Path) -> String {
     let file = folder.join("queue.sqlite");
-    let sqlite = |durability: &str| serde_json::json!({ "storage": "sqlite", "storage_options": { "filename": file, "durability": durability } });
-    let settings = match store {
-        Store::Memory => serde_json::json!({ "storage": "memory" }),
+    let sqlite = |durability: &str| json!({ "storage": "sqlite", "storage_options": { "filename": file, "durability": durability } });
+    let mut settings = match store {
+        Store::Memory => json!({ "storage": "memory" }),
         Store::SqliteNormal => sqlite("normal"),
         Store::SqliteFull => sqlite("full"),
+        Store::Redis => json!({ "storage": "redis" }),
     };
+    for (name, value) in more {
+        settings[name] = value;
+    }
     settings.to_string()
 }
 

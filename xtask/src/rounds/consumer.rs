@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-use super::client::{Client, Gone, Incoming};
 use super::ledger::{Entry, Journal, Seq};
 use super::random::Random;
+use crate::client::{Client, Gone, Incoming};
 
 /// The event that everybody subscribes to, of any producer.
 pub(super) const EVENT: &str = "job";

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use super::client::Gone;
 use super::consumer::{AckPolicy, Consumer, Identity, STEP};
 use super::drain::{TURN, finish, introduce};
 use super::ledger::{Entry, Ledger, Order, Seq, Tally};
 use super::load::{Load, PATIENCE, ProducerPlan};
 use super::random::Random;
 use super::stage::Stage;
+use crate::client::Gone;
 
 /// Messages that the worker holds when it dies.
 const HELD: (u64, u64) = (1, 20);

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
 
-use super::client::{Client, Gone, Incoming};
 use super::consumer::{Consumer, EVENT, STEP};
 use super::ledger::{Journal, Ledger, Produced, Seq};
+use crate::client::{Client, Gone, Incoming};
 
 /// How a producer works.
 #[derive(Debug, Clone, Copy)]

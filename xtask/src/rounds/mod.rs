@@ -5,7 +5,6 @@
 
 mod backlog;
 mod broker;
-mod client;
 mod consumer;
 mod damage;
 mod drain;

@@ -12,7 +12,7 @@ use tungstenite::{Message, WebSocket};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection that has joined the main namespace.
-pub(super) struct Client {
+pub(crate) struct Client {
     socket: WebSocket<TcpStream>,
     next_ack: u64,
     wait: Duration,
@@ -20,7 +20,7 @@ pub(super) struct Client {
 
 /// What the broker sent.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// An event with its first argument.
     Event { name: String, payload: Value },
     /// The answer to the call with this ack id.
@@ -29,7 +29,7 @@ pub(super) enum Incoming {
 
 /// The connection ended, and how.
 #[derive(Debug, Clone)]
-pub(super) struct Gone(String);
+pub(crate) struct Gone(String);
 
 impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,7 +41,7 @@ impl std::error::Error for Gone {}
 
 impl Client {
     /// Connects and joins.
-    pub(super) fn connect(addr: SocketAddr) -> Result<Self, Gone> {
+    pub(crate) fn connect(addr: SocketAddr) -> Result<Self, Gone> {
         let stream = TcpStream::connect_timeout(&addr, PATIENCE).map_err(gone)?;
         stream.set_nodelay(true).map_err(gone)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(gone)?;
@@ -60,12 +60,12 @@ impl Client {
     }
 
     /// Sends an event that asks for no answer.
-    pub(super) fn emit(&mut self, name: &str, payload: &Value) -> Result<(), Gone> {
+    pub(crate) fn emit(&mut self, name: &str, payload: &Value) -> Result<(), Gone> {
         self.write(format!("42[\"{name}\",{payload}]"))
     }
 
     /// Sends an event and returns the ack id that its answer will have.
-    pub(super) fn call(&mut self, name: &str, payload: &Value) -> Result<u64, Gone> {
+    pub(crate) fn call(&mut self, name: &str, payload: &Value) -> Result<u64, Gone> {
         let ack = self.next_ack;
         self.next_ack += 1;
         self.write(format!("42{ack}[\"{name}\",{payload}]"))?;
@@ -73,7 +73,7 @@ impl Client {
     }
 
     /// The next event or answer, or nothing if none came for so long. Heartbeats are answered on the way.
-    pub(super) fn next(&mut self, wait: Duration) -> Result<Option<Incoming>, Gone> {
+    pub(crate) fn next(&mut self, wait: Duration) -> Result<Option<Incoming>, Gone> {
         if wait != self.wait {
             let stream = self.socket.get_ref();
             stream.set_read_timeout(Some(wait)).map_err(gone)?;
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// Ends the connection by a reset, as a machine does that lost its process.
-    pub(super) fn reset(self) -> Result<(), Gone> {
+    pub(crate) fn reset(self) -> Result<(), Gone> {
         let stream = self.socket.get_ref();
         socket2::SockRef::from(stream)
             .set_linger(Some(Duration::ZERO))
