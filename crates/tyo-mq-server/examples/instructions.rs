@@ -330,7 +330,7 @@ impl Outlet for Inbox {
 
     fn notify(&self, _: &Notice) {}
 
-    fn reply(&self, _: Option<ReplyToken>, reply: Reply) {
+    fn reply(&self, _: Option<ReplyToken>, reply: Reply, _: &mut Memo) {
         let acked = matches!(reply, Reply::Acked { result: Ok(_), .. });
         self.with(|received| received.acked |= acked);
     }

@@ -49,11 +49,12 @@ impl<A: Application> Driver<A> {
             let mut sleep = pin!(sleep_until(self.cell.engine.instant(self.deadline())));
             poll_fn(|cx| self.poll_run(cx, sleep.as_mut())).await;
         }
+        // On the heap, for it happens once and its room would be held all the time.
         if self.carries {
-            self.finish().await;
+            Box::pin(self.finish()).await;
         } else {
             self.cell.conn.abandon_upgrade();
-            refuse(&mut self.io).await;
+            Box::pin(refuse(&mut self.io)).await;
         }
     }
 

@@ -27,7 +27,7 @@ use crate::upgrade::connect_info;
 /// Room that is made for a body before any of it came, at the most.
 const BODY_ROOM: usize = 16 * 1024;
 /// A client that leaves may have sent a poll at the same moment, on another connection: it is owed an answer.
-const LATE_POLL: Duration = Duration::from_millis(20);
+const LATE_POLL: Duration = Duration::from_millis(5);
 
 /// A request without a session id: opens a session.
 pub(crate) fn handshake<A: Application>(

@@ -187,6 +187,8 @@ impl Connection {
         if self.joined.len() >= MAX_NAMESPACES {
             return Err(PacketError::TooManyNamespaces);
         }
+        // Nearly all clients join one.
+        self.joined.reserve_exact(1);
         self.joined.push(Joined {
             namespace: namespace.into(),
             socket_id: socket_id.into(),
