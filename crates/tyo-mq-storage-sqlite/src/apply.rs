@@ -1,6 +1,6 @@
 //! What each operation changes, inside a transaction that the writer began.
 
-use rusqlite::{Connection, params};
+use rusqlite::{CachedStatement, Connection, ErrorCode, params};
 use tyo_mq_core::store::{
     DeadLetter, DurableSubscription, Position, QueueKey, StoreOp, StoreReply, StoredMessage,
 };
@@ -75,20 +75,48 @@ impl RowNumbers {
     }
 }
 
+/// What nearly all operations need, found once for a transaction.
+pub(crate) struct Statements<'c> {
+    conn: &'c Connection,
+    insert: CachedStatement<'c>,
+    delete: CachedStatement<'c>,
+}
+
+impl<'c> Statements<'c> {
+    pub(crate) fn new(conn: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            conn,
+            insert: conn.prepare_cached(INSERT_MESSAGE)?,
+            delete: conn.prepare_cached("DELETE FROM messages WHERE id = ?1")?,
+        })
+    }
+}
+
 /// Carries out one operation.
 pub(crate) fn apply(
-    conn: &Connection,
+    statements: &mut Statements<'_>,
     numbers: &mut RowNumbers,
     write: &WriteOp,
 ) -> rusqlite::Result<StoreReply> {
+    let conn = statements.conn;
     match (&write.op, &write.content) {
         (StoreOp::Enqueue(stored), Some(content)) => {
             let number = numbers.next_message();
-            insert_message(conn, number, stored, content)?;
+            let inserted = insert_message(&mut statements.insert, number, stored, content);
+            if inserted.as_ref().is_err_and(is_known) {
+                statements.delete.execute([stored.id.as_str()])?;
+                insert_message(&mut statements.insert, number, stored, content)?;
+            } else {
+                inserted?;
+            }
             Ok(StoreReply::Enqueued(position(number)))
         }
+        (StoreOp::Remove { id, .. }, _) => {
+            statements.delete.execute([id.as_str()])?;
+            Ok(StoreReply::Done)
+        }
         (StoreOp::DeadLetter(letter), Some(content)) => {
-            delete_message(conn, letter.stored.id.as_str())?;
+            statements.delete.execute([letter.stored.id.as_str()])?;
             let number = numbers.reserve_letters(1).saturating_add(1);
             insert_letter(conn, number, letter, content)?;
             Ok(StoreReply::Done)
@@ -117,7 +145,6 @@ pub(crate) fn apply(
 /// Operations that answer nothing.
 fn apply_plain(conn: &Connection, op: &StoreOp) -> rusqlite::Result<()> {
     match op {
-        StoreOp::Remove { id, .. } => delete_message(conn, id.as_str()),
         StoreOp::SetAttempts { id, attempts, .. } => {
             conn.prepare_cached("UPDATE messages SET attempts = ?2 WHERE id = ?1")?
                 .execute(params![id.as_str(), attempts])?;
@@ -132,6 +159,7 @@ fn apply_plain(conn: &Connection, op: &StoreOp) -> rusqlite::Result<()> {
         StoreOp::RenameRealm { from, to } => rename_realm(conn, from, to),
         // Pages are read elsewhere, and the others come with more.
         StoreOp::Fetch { .. }
+        | StoreOp::Remove { .. }
         | StoreOp::Enqueue(_)
         | StoreOp::DeadLetter(_)
         | StoreOp::PurgeExpired { .. }
@@ -151,19 +179,24 @@ fn remove_subscription(
     Ok(())
 }
 
+/// It replaces nothing: SQLite would keep a copy of each page that such a statement changes.
+const INSERT_MESSAGE: &str = "INSERT INTO messages
+    (rowid, id, realm, event, consumer, payload, producer, created_at, expires_at, produced, attempts, body, attachments)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+
+/// There is a row with this id.
+fn is_known(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+}
+
 fn insert_message(
-    conn: &Connection,
+    insert: &mut CachedStatement<'_>,
     number: i64,
     stored: &StoredMessage,
     content: &EncodedMessage,
 ) -> rusqlite::Result<()> {
     let queue = &*stored.queue;
-    conn.prepare_cached(
-        "INSERT OR REPLACE INTO messages
-        (rowid, id, realm, event, consumer, payload, producer, created_at, expires_at, produced, attempts, body, attachments)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-    )?
-    .execute(params![
+    insert.execute(params![
         number,
         stored.id.as_str(),
         &*queue.realm,
@@ -212,12 +245,6 @@ fn insert_letter(
         letter.reason,
         iso8601(letter.dead_lettered_at_ms),
     ])?;
-    Ok(())
-}
-
-fn delete_message(conn: &Connection, id: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached("DELETE FROM messages WHERE id = ?1")?
-        .execute([id])?;
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use tyo_mq_core::MessageId;
 use tyo_mq_core::store::{StoreError, StoreOp, StoreResult};
 use tyo_mq_storage::SqliteConfig;
 
-use crate::apply::{RowNumbers, WriteOp, apply};
+use crate::apply::{RowNumbers, Statements, WriteOp, apply};
 use crate::error::{is_locked, store_error};
 use crate::reserve::Reserve;
 use crate::schema;
@@ -215,6 +215,7 @@ impl Writer {
 
     fn write_group(&mut self, jobs: &[WriteJob]) -> rusqlite::Result<Vec<Vec<StoreResult>>> {
         self.numbers.catch_up(&self.conn)?;
+        let mut statements = Statements::new(&self.conn)?;
         let spared = spared(jobs);
         let mut spared = spared.iter();
         let mut results = Vec::with_capacity(jobs.len());
@@ -224,7 +225,7 @@ impl Writer {
                 of_job.push(Ok(if spared.next() == Some(&true) {
                     self.numbers.skip_message()
                 } else {
-                    apply(&self.conn, &mut self.numbers, write)?
+                    apply(&mut statements, &mut self.numbers, write)?
                 }));
             }
             results.push(of_job);
@@ -254,7 +255,7 @@ impl Writer {
     ) -> rusqlite::Result<tyo_mq_core::store::StoreReply> {
         self.begin(jobs)?;
         let written = self.numbers.catch_up(&self.conn).and_then(|()| {
-            let reply = apply(&self.conn, &mut self.numbers, write)?;
+            let reply = apply(&mut Statements::new(&self.conn)?, &mut self.numbers, write)?;
             self.conn.prepare_cached("COMMIT")?.execute([])?;
             Ok(reply)
         });
