@@ -220,27 +220,47 @@ impl Nesting {
     }
 }
 
-/// How many bytes come before a quote, a backslash or a control character. Long runs are passed in strides that compile to
-/// vector instructions, the rest eight bytes at a time.
+/// How many bytes come before a quote, a backslash or a control character: eight at a time, and in strides that compile to
+/// vector instructions where a text is long.
+#[inline]
 pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
+    match first_special(bytes, SHORT_WORDS) {
+        Ok(at) => at,
+        Err(passed) => passed + long_prefix(&bytes[passed..]),
+    }
+}
+
+/// Words that are looked at before strides: names are shorter than this.
+const SHORT_WORDS: usize = 3;
+
+fn long_prefix(bytes: &[u8]) -> usize {
     let (strides, _) = bytes.as_chunks::<32>();
-    let has_special = |stride: &&[u8; 32]| {
+    let has_special = |stride: &[u8; 32]| {
         stride
             .iter()
             .fold(false, |any, byte| any | is_special(*byte))
     };
-    let plain = strides.iter().position(|stride| has_special(&stride));
+    let plain = strides.iter().position(has_special);
     let passed = plain.unwrap_or(strides.len()) * 32;
-    let (words, rest) = bytes[passed..].as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+    passed + first_special(&bytes[passed..], usize::MAX).unwrap_or_else(|end| end)
+}
+
+/// The first special byte of at most so many words and, when those are all, the rest; or how far there is none.
+#[inline]
+fn first_special(bytes: &[u8], most: usize) -> Result<usize, usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().take(most).enumerate() {
         let word = u64::from_le_bytes(*word);
         let special = below(word, 0x20) | zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5C));
         if special != 0 {
-            return passed + index * 8 + special.trailing_zeros() as usize / 8;
+            return Ok(index * 8 + special.trailing_zeros() as usize / 8);
         }
     }
+    if words.len() > most {
+        return Err(most * 8);
+    }
     let special = rest.iter().position(|byte| is_special(*byte));
-    bytes.len() - rest.len() + special.unwrap_or(rest.len())
+    special.map_or(Err(bytes.len()), |at| Ok(words.len() * 8 + at))
 }
 
 fn is_special(byte: u8) -> bool {

@@ -21,7 +21,7 @@ impl Realm {
                 continue;
             };
             let away_ms = consumer.away_ms(ctx.now);
-            for sub in consumer.subs.clone() {
+            for sub in consumer.subs.to_vec() {
                 let ttl = if self.subs[sub].spec.durable {
                     durable_ms
                 } else {

@@ -15,6 +15,7 @@ mod realm;
 mod registry;
 mod rename;
 mod restore;
+mod roster;
 mod route;
 mod settle;
 mod subscribe;
@@ -422,8 +423,8 @@ impl Realm {
         (state.stalled, state.paced, state.burst) = (false, false, 0);
         let mut queues = Vec::new();
         for consumer in state.consumers.clone() {
-            for sub in &self.consumers[consumer].subs {
-                queues.extend(self.served_by(*sub));
+            for sub in self.consumers[consumer].subs.iter() {
+                queues.extend(self.served_by(sub));
             }
         }
         queues.sort_unstable();

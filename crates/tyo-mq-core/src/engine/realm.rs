@@ -12,6 +12,7 @@ use super::ids::Ids;
 use super::input::{Lifetime, RealmPolicy, ReplyToken, StoreToken, SubscriptionSpec};
 use super::output::{Key, Output, PublishError};
 use super::queue::{Entry, Queue};
+use super::roster::Roster;
 use super::route::Routes;
 use super::settle::{Departure, SubscriptionName, Unsettled};
 use super::tally::EventCounts;
@@ -37,11 +38,11 @@ pub(crate) struct Realm {
     pub(crate) consumer_names: HashMap<Arc<str>, usize>,
     pub(crate) subs: Slab<Subscription>,
     /// Subscriptions that name an event or pattern, by key, in order of arrival.
-    pub(crate) by_key: HashMap<Arc<str>, Vec<usize>>,
+    pub(crate) by_key: HashMap<Arc<str>, Roster>,
     /// Subscriptions to all events, by producer in lower case.
-    pub(crate) all_events: HashMap<Arc<str>, Vec<usize>>,
+    pub(crate) all_events: HashMap<Arc<str>, Roster>,
     /// Subscriptions by named producer in lower case: whom its coming and going concerns.
-    pub(crate) by_producer: HashMap<Arc<str>, Vec<usize>>,
+    pub(crate) by_producer: HashMap<Arc<str>, Roster>,
     pub(crate) topics: TopicTree,
     pub(crate) groups: HashMap<Arc<str>, Group>,
     pub(crate) queues: Slab<Queue>,
@@ -114,7 +115,7 @@ pub(crate) struct Consumer {
     pub(crate) offline_since_ms: u64,
     /// How long it had been away when the broker started.
     pub(crate) away_before_ms: u64,
-    pub(crate) subs: Vec<usize>,
+    pub(crate) subs: Roster,
 }
 
 impl Consumer {
@@ -380,6 +381,9 @@ pub(crate) fn subscription_key(producer: &str, event: &str) -> String {
     push_lower(&mut key, event);
     key
 }
+
+/// How the key of a subscription to all events of a producer ends.
+pub(crate) const ALL_EVENTS_SUFFIX: &str = "-tm-all";
 
 /// `lower(TYO-MQ-ALL-event)`.
 pub(crate) fn any_producer_key(event: &str) -> String {

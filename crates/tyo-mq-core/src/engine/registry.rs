@@ -9,6 +9,7 @@ use super::config::Limits;
 use super::input::{Lifetime, RegisterConsumer, RegisterProducer};
 use super::output::{LimitReached, Notice, Output, RefusedRegistration};
 use super::realm::{Consumer, Context, Producer, Realm, Session, lower};
+use super::roster::Roster;
 use super::{ANONYMOUS, DEFAULT_REALM};
 use crate::message::SessionId;
 
@@ -129,13 +130,9 @@ impl Realm {
         let mut found: Vec<(usize, Vec<Arc<str>>)> = Vec::new();
         let mut places: HashMap<usize, usize> = HashMap::new();
         let name = lower(&self.producers[producer].name);
-        for sub in self
-            .by_producer
-            .get(&*name)
-            .map(Vec::as_slice)
-            .unwrap_or_default()
-        {
-            let sub = &mut self.subs[*sub];
+        let subs = self.by_producer.get(&*name).into_iter();
+        for sub in subs.flat_map(Roster::iter) {
+            let sub = &mut self.subs[sub];
             let place = *places.entry(sub.consumer).or_insert(found.len());
             if place == found.len() {
                 found.push((sub.consumer, Vec::new()));
@@ -246,7 +243,7 @@ impl Realm {
         if self.consumers[index].session.replace(session) != Some(session) {
             self.sessions.get_mut(&session)?.consumers.push(index);
             self.routes.invalidate();
-            for sub in self.consumers[index].subs.clone() {
+            for sub in self.consumers[index].subs.to_vec() {
                 self.save_subscription(ctx, sub);
                 self.resume(ctx, sub);
             }
@@ -265,7 +262,7 @@ impl Realm {
             session: None,
             offline_since_ms: 0,
             away_before_ms: 0,
-            subs: Vec::new(),
+            subs: Roster::default(),
         };
         let index = self.consumers.insert(consumer);
         self.consumer_names.insert(name, index);
@@ -276,8 +273,8 @@ impl Realm {
     fn producers_of(&self, consumer: usize) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         let mut seen = HashSet::new();
-        for sub in &self.consumers[consumer].subs {
-            let sub = &self.subs[*sub];
+        for sub in self.consumers[consumer].subs.iter() {
+            let sub = &self.subs[sub];
             if seen.insert(sub.producer_lower.clone()) {
                 found.extend_from_slice(self.producers_named(&sub.producer_lower));
             }

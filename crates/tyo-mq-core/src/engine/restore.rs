@@ -9,7 +9,8 @@ use super::delivery::is_expired;
 use super::input::{RealmPolicy, ReplyToken};
 use super::output::Output;
 use super::queue::Backlog;
-use super::realm::{Context, Purge, Purpose, Realm};
+use super::realm::{ALL_EVENTS_SUFFIX, Context, Purge, Purpose, Realm};
+use super::roster::Roster;
 use crate::message::{MessageId, SessionId};
 use crate::store::{
     DurableSubscription, Position, QueueKey, Snapshot, StoreOp, StoreReply, StoreResult,
@@ -226,12 +227,12 @@ impl Realm {
 
     /// Subscriptions without a queue of their own join the one that has just got a message.
     pub(crate) fn attach_waiting(&mut self, key: &QueueKey) {
-        let named = self.by_key.get(&key.key).into_iter().flatten();
-        let producer = key.key.strip_suffix("-tm-all").unwrap_or_default();
-        let all = self.all_events.get(producer).into_iter().flatten();
+        let named = self.by_key.get(&key.key).into_iter();
+        let producer = key.key.strip_suffix(ALL_EVENTS_SUFFIX).unwrap_or_default();
+        let all = self.all_events.get(producer).into_iter();
         let waiting: Vec<usize> = named
             .chain(all)
-            .copied()
+            .flat_map(Roster::iter)
             .filter(|sub| self.subs[*sub].consumer_id == key.consumer)
             .collect();
         for sub in waiting {

@@ -8,6 +8,7 @@ use super::ANY_PRODUCER_KEY;
 use super::input::Lifetime;
 use super::output::Key;
 use super::realm::{Group, Realm, any_producer_key, lower, subscription_key};
+use super::roster::Roster;
 use crate::message::SessionId;
 
 /// Where messages of one (producer, event) go, as long as nothing changes in the realm.
@@ -149,22 +150,22 @@ impl Realm {
         let mut found = Vec::new();
         let (producer, any_key) = (lower(producer), any_producer_key(event));
         let exact_key = subscription_key(&producer, event);
-        let exact = self.by_key.get(&*exact_key).into_iter().flatten();
-        found.extend(exact.filter(|index| {
-            let sub = &self.subs[**index];
+        let exact = self.by_key.get(&*exact_key).into_iter();
+        found.extend(exact.flat_map(Roster::iter).filter(|index| {
+            let sub = &self.subs[*index];
             !sub.any_producer() && *sub.producer_lower == *producer
         }));
         found.extend(
             self.all_events
                 .get(&*producer)
                 .into_iter()
-                .flatten()
-                .filter(|it| !self.subs[**it].any_producer()),
+                .flat_map(Roster::iter)
+                .filter(|it| !self.subs[*it].any_producer()),
         );
-        let any = self.by_key.get(&*any_key).into_iter().flatten();
-        found.extend(any.filter(|index| self.subs[**index].any_producer()));
-        let all = self.all_events.get(ANY_PRODUCER_KEY).into_iter().flatten();
-        found.extend(all.filter(|index| self.subs[**index].any_producer()));
+        let any = self.by_key.get(&*any_key).into_iter();
+        let all = self.all_events.get(ANY_PRODUCER_KEY).into_iter();
+        let of_any = any.chain(all).flat_map(Roster::iter);
+        found.extend(of_any.filter(|index| self.subs[*index].any_producer()));
         if !self.topics.is_empty() {
             let mut by_pattern = Vec::new();
             self.topics.find(&lower(event), &mut by_pattern);

@@ -200,10 +200,11 @@ impl Realm {
     }
 
     fn durable_subscription(&self, (key, consumer_id, name): &SubscriptionName) -> Option<usize> {
-        let consumer = &self.consumers[*self.consumer_names.get(name)?];
-        consumer.subs.iter().copied().find(|sub| {
+        let consumer = *self.consumer_names.get(name)?;
+        let found = self.subscription_of(consumer, key);
+        found.filter(|sub| {
             let sub = &self.subs[*sub];
-            sub.key == *key && sub.consumer_id == *consumer_id && sub.spec.durable
+            sub.consumer_id == *consumer_id && sub.spec.durable
         })
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::config::Limits;
 use super::input::{Subscribe, SubscriptionSpec, Unsubscribe};
 use super::output::{LimitReached, Notice, Output};
-use super::realm::{Context, Realm, Session, Subscription, lower, subscription_key};
+use super::realm::{
+    ALL_EVENTS_SUFFIX, Context, Realm, Session, Subscription, lower, subscription_key,
+};
 use super::registry::{check_event, check_name, named};
 use super::settle::SubscriptionName;
 use super::{ALL_EVENTS, ANY_PRODUCER};
@@ -110,8 +112,16 @@ impl Realm {
     }
 
     pub(crate) fn subscription_of(&self, consumer: usize, key: &str) -> Option<usize> {
-        let subs = self.consumers[consumer].subs.iter().copied();
-        subs.into_iter().find(|sub| *self.subs[*sub].key == *key)
+        let of_consumer = &self.consumers[consumer].subs;
+        let is_it =
+            |sub: &usize| *self.subs[*sub].key == *key && self.subs[*sub].consumer == consumer;
+        // Whichever list is shorter. Subscriptions to all events have none by key.
+        match self.by_key.get(key) {
+            _ if key.ends_with(ALL_EVENTS_SUFFIX) => of_consumer.iter().find(is_it),
+            Some(of_key) if of_key.len() < of_consumer.len() => of_key.iter().find(is_it),
+            Some(_) => of_consumer.iter().find(is_it),
+            None => None,
+        }
     }
 
     fn insert_subscription(
@@ -138,7 +148,7 @@ impl Realm {
             counter,
             order,
         });
-        self.consumers[consumer].subs.push(index);
+        self.consumers[consumer].subs.insert(order, index);
         self.index_names(index);
         self.index_options(index);
         index
@@ -147,17 +157,19 @@ impl Realm {
     /// The indexes by key and by producer.
     fn index_names(&mut self, index: usize) {
         let sub = &self.subs[index];
-        let producer = sub.producer_lower.clone();
+        let (producer, order) = (sub.producer_lower.clone(), sub.order);
         if sub.spec.all_events {
             self.all_events
                 .entry(producer.clone())
                 .or_default()
-                .push(index);
+                .insert(order, index);
         } else {
-            self.by_key.entry(sub.key.clone()).or_default().push(index);
+            let of_key = self.by_key.entry(sub.key.clone()).or_default();
+            of_key.insert(order, index);
         }
         if !sub.any_producer() {
-            self.by_producer.entry(producer).or_default().push(index);
+            let of_producer = self.by_producer.entry(producer).or_default();
+            of_producer.insert(order, index);
         }
     }
 
@@ -170,7 +182,7 @@ impl Realm {
         ];
         for (map, key) in indexes {
             if let Some(list) = map.get_mut(key) {
-                list.retain(|kept| *kept != index);
+                list.remove(sub.order);
                 if list.is_empty() {
                     map.remove(key);
                 }
@@ -319,7 +331,7 @@ impl Realm {
             {
                 continue;
             }
-            found.extend(consumer.subs.iter().copied().filter(|index| {
+            found.extend(consumer.subs.iter().filter(|index| {
                 let sub = &self.subs[*index];
                 match &key {
                     Some(key) => *sub.key == **key,
@@ -351,7 +363,7 @@ impl Realm {
         self.routes.invalidate();
         let sub = self.subs.remove(index);
         if let Some(consumer) = self.consumers.get_mut(sub.consumer) {
-            consumer.subs.retain(|kept| *kept != index);
+            consumer.subs.remove(sub.order);
         }
     }
 }

@@ -178,7 +178,7 @@ impl Realm {
             if self.consumers[*consumer].session.is_some() {
                 continue;
             }
-            for sub in self.consumers[*consumer].subs.clone() {
+            for sub in self.consumers[*consumer].subs.to_vec() {
                 self.save_subscription(ctx, sub);
                 concerned.extend(self.served_by(sub));
             }

@@ -56,8 +56,8 @@ fn the_producer_is_checked_per_subscription() {
         c> sub a-b c
         P> pub a b-c 4
         P> pub a-b c 5
-        d< a-b-c 5
-        c< a-b-c 5",
+        c< a-b-c 5
+        d< a-b-c 5",
     );
 }
 
