@@ -90,6 +90,21 @@ impl<'c> Statements<'c> {
             delete: conn.prepare_cached("DELETE FROM messages WHERE id = ?1")?,
         })
     }
+
+    /// Inserts a message, in place of one with its id.
+    fn put_message(
+        &mut self,
+        number: i64,
+        stored: &StoredMessage,
+        content: &EncodedMessage,
+    ) -> rusqlite::Result<()> {
+        let inserted = insert_message(&mut self.insert, number, stored, content);
+        if !inserted.as_ref().is_err_and(is_known) {
+            return inserted;
+        }
+        self.delete.execute([stored.id.as_str()])?;
+        insert_message(&mut self.insert, number, stored, content)
+    }
 }
 
 /// Carries out one operation.
@@ -102,13 +117,7 @@ pub(crate) fn apply(
     match (&write.op, &write.content) {
         (StoreOp::Enqueue(stored), Some(content)) => {
             let number = numbers.next_message();
-            let inserted = insert_message(&mut statements.insert, number, stored, content);
-            if inserted.as_ref().is_err_and(is_known) {
-                statements.delete.execute([stored.id.as_str()])?;
-                insert_message(&mut statements.insert, number, stored, content)?;
-            } else {
-                inserted?;
-            }
+            statements.put_message(number, stored, content)?;
             Ok(StoreReply::Enqueued(position(number)))
         }
         (StoreOp::Remove { id, .. }, _) => {

@@ -24,6 +24,8 @@ pub enum SendKind {
     Droppable,
     /// It may not: rather is the connection closed.
     Keep,
+    /// It is dropped when half of what may wait does so: not worth a connection, nor the room of what is.
+    Notice,
 }
 
 /// What became of a message.
@@ -149,7 +151,12 @@ impl Connection {
         if state.session.closed().is_some() {
             return SendOutcome::Closed;
         }
-        match state.out.push(frame.into(), kind == SendKind::Droppable) {
+        let frame = frame.into();
+        if kind == SendKind::Notice && state.out.is_half_full(frame) {
+            state.out.drop_new();
+            return SendOutcome::Dropped;
+        }
+        match state.out.push(frame, kind != SendKind::Keep) {
             Push::Queued => SendOutcome::Queued,
             Push::AboveHighWater => SendOutcome::AboveHighWater,
             Push::Dropped => SendOutcome::Dropped,

@@ -122,7 +122,7 @@ impl Outbound {
             self.make_room(cost);
             if self.bytes > 0 && self.bytes + cost > self.limits.max_bytes {
                 return if droppable {
-                    self.count_drop()
+                    self.drop_new()
                 } else {
                     Push::Overflow
                 };
@@ -134,6 +134,12 @@ impl Outbound {
             return Push::AboveHighWater;
         }
         Push::Queued
+    }
+
+    /// With this frame, more would wait than half of the limit.
+    pub(crate) fn is_half_full(&self, frame: FrameRef<'_>) -> bool {
+        let size = self.size_of(frame.wire(), frame.attachments());
+        self.bytes > 0 && self.bytes + size + ENTRY_OVERHEAD > self.limits.max_bytes / 2
     }
 
     /// Appends a packet of the engine's own: few and small, so no bound stops them.
@@ -267,7 +273,8 @@ impl Outbound {
         }
     }
 
-    fn count_drop(&mut self) -> Push {
+    /// A new frame is not taken.
+    pub(crate) fn drop_new(&mut self) -> Push {
         self.dropped += 1;
         Push::Dropped
     }

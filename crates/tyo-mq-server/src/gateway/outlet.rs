@@ -61,8 +61,12 @@ impl Outlet for SocketOutlet {
     }
 
     fn notify(&self, notice: &Notice) {
-        self.keep(&core_notice_frame(notice));
-        if matches!(notice, Notice::Refused(_) | Notice::SubscribeRefused(_)) {
+        let frame = core_notice_frame(notice);
+        if !matches!(notice, Notice::Refused(_) | Notice::SubscribeRefused(_)) {
+            // A client that reads too slowly misses who comes and goes, and keeps its connection.
+            let _ = self.conn.send(&frame, SendKind::Notice);
+        } else {
+            self.keep(&frame);
             let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(frame) = asking.take().and_then(|ack| refusal_frame(ack, notice)) {
                 self.keep(&frame);

@@ -131,6 +131,31 @@ async fn a_slow_consumer_that_acknowledges_misses_nothing() {
     }
 }
 
+/// Who subscribes is told to the producer, but not so that it loses its connection.
+#[tokio::test]
+async fn who_does_not_read_misses_notices_and_stays() {
+    let server = Running::with(json!({"outbound_max_bytes": 100_000})).await;
+    let mut producer = Client::connect(server.addr).await;
+    producer.emit("PRODUCER", r#"{"name":"P"}"#).await;
+    producer.fence().await;
+    let mut consumer = Client::connect(server.addr).await;
+    let padding = "x".repeat(900);
+    // Enough for the system's buffers and ours.
+    let events = 20_000;
+    for number in 0..events {
+        let subscription =
+            json!({"event": format!("{number}-{padding}"), "producer": "P", "consumer": "c"});
+        consumer.emit("SUBSCRIBE", &subscription.to_string()).await;
+    }
+    consumer.fence().await;
+    let message = json!({"event": format!("7-{padding}"), "message": 1, "from": "P"}).to_string();
+    producer.emit("PRODUCE", &message).await;
+    assert!(consumer.text().await.contains("CONSUME-p-7-"));
+    assert_eq!(producer.call("PRODUCE", &message).await["routed"], 1);
+    let notices = producer.rest().await.len();
+    assert!(notices < events, "{notices} notices came");
+}
+
 #[tokio::test]
 async fn a_message_larger_than_the_queue_passes_when_it_is_empty() {
     let server = Running::with(json!({"outbound_max_bytes": 100_000})).await;

@@ -167,6 +167,17 @@ fn what_may_not_be_dropped_overflows() {
 }
 
 #[test]
+fn half_of_the_bound_counts_what_waits_and_what_comes() {
+    let mut out = Outbound::new(LIMITS, Protocol::V4, false);
+    let big = text(&"x".repeat(400));
+    assert!(!out.is_half_full(FrameRef::from(&big)));
+    push(&mut out, &text("a"), false);
+    assert!(!out.is_half_full(FrameRef::from(&text("b"))));
+    push(&mut out, &big, false);
+    assert!(out.is_half_full(FrameRef::from(&text("b"))));
+}
+
+#[test]
 fn one_message_over_the_bound_passes_an_empty_queue() {
     let mut out = Outbound::new(
         OutboundLimits {
