@@ -23,10 +23,18 @@ pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
 /// The number of UTF-16 units of a text given as UTF-8.
 #[must_use]
 pub fn utf16_len(text: &[u8]) -> usize {
-    // Each character has one byte that continues none, and the four-byte ones are two units.
-    text.iter()
-        .map(|&byte| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0))
-        .sum()
+    // Sums of so few fit a byte, which makes vector instructions of the loop.
+    let (strides, rest) = text.as_chunks::<64>();
+    let strides = strides
+        .iter()
+        .map(|stride| usize::from(utf16_units(stride)));
+    strides.sum::<usize>() + usize::from(utf16_units(rest))
+}
+
+/// Of at most 127 bytes: each character has one byte that continues none, and the four-byte ones are two units.
+fn utf16_units(text: &[u8]) -> u8 {
+    let units = |byte: &u8| u8::from(byte & 0xC0 != 0x80) + u8::from(*byte >= 0xF0);
+    text.iter().map(units).sum()
 }
 
 /// Whether JavaScript would take the JSON value for true.

@@ -41,6 +41,9 @@ pub fn write_consume_chunk(
     out.push(b'}');
 }
 
+/// Bytes that are counted at a time.
+const STRIDE: usize = 4096;
+
 fn cut(mut text: &str, units: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     loop {
@@ -58,11 +61,19 @@ fn prefix_len(text: &str, units: usize) -> usize {
     if text.len() <= units {
         return text.len();
     }
-    let mut left = units;
-    for (at, c) in text.char_indices() {
+    let (mut at, mut left) = (0, units);
+    for stride in text.as_bytes().chunks(STRIDE) {
+        match left.checked_sub(utf16_len(stride)) {
+            Some(less) => (at, left) = (at + stride.len(), less),
+            None => break,
+        }
+    }
+    // The character that a stride ends in was counted where it begins.
+    at = text.ceil_char_boundary(at);
+    for (offset, c) in text[at..].char_indices() {
         match left.checked_sub(c.len_utf16()) {
             Some(less) => left = less,
-            None => return at,
+            None => return at + offset,
         }
     }
     text.len()

@@ -67,6 +67,29 @@ fn cuts() {
     assert_eq!(cut("abcdef", 4), ["abcd", "ef"]);
     assert_eq!(cut("x😀😀", 4), ["x😀", "😀"], "a pair stays whole");
     assert_eq!(cut("日本語", 2), ["日本", "語"]);
+    for (pattern, units) in [
+        ("a日😀", 4_000),
+        ("😀", 4_097),
+        ("é", 10_000),
+        ("ab", 5_001),
+        ("日", 1),
+    ] {
+        let text = pattern.repeat(6_000);
+        let mut rest = text.as_str();
+        for piece in cut(&text, units) {
+            let expected = rest.char_indices().scan(0, |sum, (at, c)| {
+                *sum += c.len_utf16();
+                (*sum <= units).then_some(at + c.len_utf8())
+            });
+            assert_eq!(
+                piece.len(),
+                expected.last().unwrap_or_default(),
+                "{pattern} {units}"
+            );
+            rest = &rest[piece.len()..];
+        }
+        assert_eq!(rest, "");
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The array of an event: its name, and its first argument as text. One pass; PRODUCE and ACK, the events that count, get
-//! their fields in the same one.
+//! The array of an event: its name, and its first argument as text. One pass; PRODUCE, PRODUCE_CHUNK
+//! and ACK, the events that count, get their fields in the same one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::produce::{PRODUCE_KEYS, ProduceFields};
+use super::produce::{CHUNK_KEYS, ChunkFields, PRODUCE_KEYS, ProduceFields};
 use super::registration::{ACK_KEYS, AckFields};
 use crate::ParseError;
 use crate::events::EventKind;
@@ -25,6 +25,8 @@ pub(super) enum First<'a> {
     Fields,
     /// An object, of ACK, with its fields.
     AckFields(AckFields<'a>),
+    /// An object, of PRODUCE_CHUNK, with its fields.
+    ChunkFields(ChunkFields<'a>),
     /// Anything, unread.
     Text(Option<&'a str>),
 }
@@ -58,7 +60,7 @@ fn read<'a>(
     Ok(call)
 }
 
-/// The fast way through a PRODUCE or ACK with an object whose keys are plain text. None is no verdict: what is wrong, or
+/// The fast way through a PRODUCE, PRODUCE_CHUNK or ACK with an object whose keys are plain text. None is no verdict: what is wrong, or
 /// only unusual, the reading by serde finds out.
 fn scan<'a>(args: &'a str, fields: &mut ProduceFields<'a>) -> Option<Call<'a>> {
     let mut scanner = Scanner::new(args);
@@ -72,6 +74,11 @@ fn scan<'a>(args: &'a str, fields: &mut ProduceFields<'a>) -> Option<Call<'a>> {
             let mut fields = AckFields::default();
             scan_object(scanner, &ACK_KEYS, &mut fields)?;
             (EventKind::Ack, First::AckFields(fields))
+        }
+        "\"PRODUCE_CHUNK\"" => {
+            let mut fields = ChunkFields::default();
+            scan_object(scanner, &CHUNK_KEYS, &mut fields)?;
+            (EventKind::ProduceChunk, First::ChunkFields(fields))
         }
         _ => return None,
     };
@@ -190,6 +197,9 @@ mod tests {
             (First::AckFields(fields), First::Text(Some(text))) => {
                 assert_eq!(fields, crate::json::fields(text, &ACK_KEYS).unwrap());
             }
+            (First::ChunkFields(fields), First::Text(Some(text))) => {
+                assert_eq!(fields, crate::json::fields(text, &CHUNK_KEYS).unwrap());
+            }
             _ => panic!("{args:?} is read in two ways"),
         }
     }
@@ -214,6 +224,11 @@ mod tests {
         check(r#"["PING",{}]"#, false);
         check(r#"["ACK",{"msgId":"m","id":7,"more":[{}]},1]"#, true);
         check(r#"["ACK",{}]"#, true);
+        check(
+            r#"["PRODUCE_CHUNK",{"transferId":"t","index":0,"total":2,"data":"\"x"}]"#,
+            true,
+        );
+        check(r#"["PRODUCE_CHUNK",{"transferId":"t"]"#, false);
         check(r#"["ACK",{"msgId":"m"}"#, false);
         check(r#"["ACK","{}"]"#, false);
         check(r#"["ACK",null]"#, false);

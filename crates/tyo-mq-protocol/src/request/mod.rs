@@ -69,6 +69,9 @@ pub fn parse_event(args: &str) -> Result<ClientEvent<'_>, ParseError> {
     let first = match first {
         First::Fields => return Produce::from_fields(&fields).map(ClientEvent::Produce),
         First::AckFields(fields) => return Ack::from_fields(&fields).map(ClientEvent::Ack),
+        First::ChunkFields(fields) => {
+            return ProduceChunk::from_fields(&fields).map(ClientEvent::ProduceChunk);
+        }
         First::Text(first) => first,
     };
     let kind = match name {

@@ -81,6 +81,11 @@ pub(super) const PRODUCE_KEYS: [&str; 19] = [
     "delivery_mode",
 ];
 
+/// The fields of a PRODUCE_CHUNK.
+pub(super) const CHUNK_KEYS: [&str; 4] = ["transferId", "index", "total", "data"];
+
+pub(super) type ChunkFields<'a> = [Option<&'a str>; CHUNK_KEYS.len()];
+
 pub(super) type ProduceFields<'a> = [Option<&'a str>; PRODUCE_KEYS.len()];
 
 /// Reads the text of a PRODUCE payload, as chunks add up to or as an HTTP request brings it.
@@ -185,10 +190,14 @@ impl Broadcast<'_> {
 
 impl<'a> ProduceChunk<'a> {
     fn from_text(text: &'a str) -> Result<Self, ParseError> {
+        let fields =
+            json::fields(text, &CHUNK_KEYS).ok_or(not_an_object(EventKind::ProduceChunk))?;
+        Self::from_fields(&fields)
+    }
+
+    pub(super) fn from_fields(fields: &ChunkFields<'a>) -> Result<Self, ParseError> {
         let malformed = |field| field_error(EventKind::ProduceChunk, field);
-        let [id, index, total, data] =
-            json::fields(text, &["transferId", "index", "total", "data"])
-                .ok_or(not_an_object(EventKind::ProduceChunk))?;
+        let [id, index, total, data] = *fields;
         let transfer_id = match json::present(id) {
             Some(raw) if raw.starts_with('"') => json::name(raw).ok_or(malformed("transferId"))?,
             Some(raw) => Cow::Borrowed(
