@@ -232,7 +232,7 @@ fn deliver_packets<'p, A: Application>(
     let Some(session) = app.as_mut() else {
         return Ok(());
     };
-    let mut result = Ok(());
+    let (now, mut result) = (cell.engine.now(), Ok(()));
     for packet in packets {
         let packet = match packet {
             Ok(packet) => packet,
@@ -242,7 +242,7 @@ fn deliver_packets<'p, A: Application>(
                 break;
             }
         };
-        let taken = match conn.on_packet(packet, cell.engine.now()) {
+        let taken = match conn.on_packet(packet, now) {
             Some(Packet::Text(text)) => session.on_message(Message::Text(text)),
             Some(Packet::Binary(bytes)) => session.on_message(Message::Binary(&bytes)),
             _ => Ok(()),
