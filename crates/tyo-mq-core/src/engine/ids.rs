@@ -6,29 +6,45 @@ use crate::message::MessageId;
 #[derive(Debug)]
 pub(crate) struct Ids {
     state: u64,
+    /// The last id: another one of the same moment differs in its digits alone.
+    text: [u8; LONGEST],
+    /// Where its digits begin.
+    digits_at: usize,
+    wall_ms: Option<u64>,
 }
+
+/// `msg-`, 13 digits of base 36, `-` and 12 hex digits.
+const LONGEST: usize = 4 + 13 + 1 + 12;
 
 impl Ids {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self {
+            state: seed,
+            text: [0; LONGEST],
+            digits_at: 0,
+            wall_ms: None,
+        }
     }
 
     pub(crate) fn next(&mut self, wall_ms: u64) -> MessageId {
-        let mut text = [0u8; 4 + 13 + 1 + 12];
-        text[..4].copy_from_slice(b"msg-");
-        let mut end = 4 + write_base36(wall_ms, &mut text[4..17]);
-        text[end] = b'-';
-        end += 1;
-        let random = self.next_u64();
-        for shift in (0..12).rev() {
-            text[end] = DIGITS[(random >> (shift * 4) & 15) as usize];
-            end += 1;
+        if self.wall_ms != Some(wall_ms) {
+            self.write_moment(wall_ms);
         }
-        MessageId(
-            std::str::from_utf8(&text[..end])
-                .expect("only ASCII was written")
-                .into(),
-        )
+        let random = self.next_u64();
+        let end = self.digits_at + 12;
+        for (place, digit) in self.text[self.digits_at..end].iter_mut().enumerate() {
+            *digit = DIGITS[(random >> ((11 - place) * 4) & 15) as usize];
+        }
+        let text = std::str::from_utf8(&self.text[..end]);
+        MessageId(text.expect("only ASCII was written").into())
+    }
+
+    fn write_moment(&mut self, wall_ms: u64) {
+        self.text[..4].copy_from_slice(b"msg-");
+        let end = 4 + write_base36(wall_ms, &mut self.text[4..17]);
+        self.text[end] = b'-';
+        self.digits_at = end + 1;
+        self.wall_ms = Some(wall_ms);
     }
 
     /// SplitMix64: every seed gives a full-period sequence.
@@ -62,6 +78,28 @@ fn write_base36(mut value: u64, out: &mut [u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_moment_is_that_of_each_id() {
+        let mut ids = Ids::new(3);
+        let moments = [1, 1, 36 * 36, 36 * 36, u64::MAX, 0];
+        let made = moments.map(|moment| ids.next(moment).as_str().to_owned());
+        let starts = [
+            "msg-1-",
+            "msg-1-",
+            "msg-100-",
+            "msg-100-",
+            "msg-3w5e11264sgsf-",
+            "msg-0-",
+        ];
+        for (id, start) in made.iter().zip(starts) {
+            assert!(
+                id.starts_with(start) && id.len() == start.len() + 12,
+                "{id}"
+            );
+        }
+        assert_ne!(made[0], made[1]);
+    }
 
     #[test]
     fn an_id_has_the_known_shape_and_repeats_with_the_seed() {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Limit;
 use super::address::Network;
+use super::config::as_number;
 
 /// What is wrong with a block, with the key inside of it.
 ///
@@ -59,7 +60,8 @@ fn flag(block: &Value, name: &str) -> Result<(), String> {
 fn numbers(block: &Value, limits: &[Limit], path: &str) -> Result<(), String> {
     for limit in limits {
         match block.get(limit.0) {
-            None | Some(Value::Null | Value::Number(_)) => {}
+            None | Some(Value::Null) => {}
+            Some(found) if as_number(found).is_some() => {}
             Some(found) if path.is_empty() => return Err(expected(limit.0, "a number", found)),
             Some(found) => {
                 let path = format!("{path}.{}", limit.0);

@@ -119,8 +119,13 @@ impl LimitConfig {
 }
 
 fn number(block: &Value, limit: Limit) -> Option<f64> {
-    block
-        .get(limit.0)?
-        .as_f64()
-        .filter(|value| value.is_finite() && *value > 0.0)
+    as_number(block.get(limit.0)?).filter(|value| value.is_finite() && *value > 0.0)
+}
+
+/// A number, also one that stands in a string.
+pub(super) fn as_number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
+    }
 }

@@ -82,7 +82,7 @@ fn what_is_off_or_no_number_limits_nothing() {
     for block in [
         json!({ "enabled": false, "messages_per_second": 1 }),
         json!({ "enabled": true, "messages_per_second": -1 }),
-        json!({ "enabled": true, "messages_per_second": "1" }),
+        json!({ "enabled": true, "messages_per_second": "one" }),
         json!(null),
     ] {
         let limits = config(block);
@@ -97,6 +97,8 @@ fn the_block_alone_means_its_limits() {
     let mut socket = SocketLimits::default();
     assert_eq!(socket.message(&limits, "r", 1, 0), Ok(()));
     assert!(socket.message(&limits, "r", 1, 0).is_err());
+    let as_text = config(json!({ "messages_per_second": "1", "message_burst": " 1 " }));
+    assert_eq!(as_text, limits);
     assert!(!config(json!(null)).is_enabled());
 }
 

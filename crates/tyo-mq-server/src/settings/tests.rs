@@ -85,8 +85,8 @@ fn what_would_limit_nobody_is_refused() {
             "limits: enabled: expected true or false, found \"yes\"",
         ),
         (
-            r#"{"messages_per_second": "5"}"#,
-            "limits: messages_per_second: expected a number, found \"5\"",
+            r#"{"messages_per_second": "5 a second"}"#,
+            "limits: messages_per_second: expected a number, found \"5 a second\"",
         ),
         (
             r#"{"max_connections_per_ip": [5]}"#,
@@ -125,6 +125,7 @@ fn what_would_limit_nobody_is_refused() {
         r#"{"enabled": false, "messages_per_second": 0.5, "message_burst": null, "bytes_per_second": -1}"#,
         r#"{"realms": {"a": {"max_queued_per_realm": 5}, "b": null}, "trust_proxy": true}"#,
         r#"{"trusted_proxies": ["::1", "10.0.0.0/8"]}"#,
+        r#"{"messages_per_second": "5"}"#,
         r#"{"trusted_proxies": "10.0.0.1"}"#,
         r#"{"trusted_proxies": 2}"#,
     ] {
