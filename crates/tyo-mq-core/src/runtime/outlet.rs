@@ -4,6 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::runtime::Handle;
+
 use super::clock::Clock;
 use crate::engine::{Delivery, Notice, Now, Reply, ReplyToken};
 
@@ -91,13 +93,38 @@ impl Flushes {
         *self.now.get_or_insert_with(|| clock.now())
     }
 
-    /// Starts writing everywhere. What follows is a new batch.
+    /// Starts writing everywhere: here, and where there are many and other threads to share the work with, there too.
+    /// What follows is a new batch.
     pub fn flush(&mut self) {
         self.now = None;
-        for sink in self.sinks.drain(..) {
-            sink.dirty.store(false, Ordering::Release);
-            sink.outlet.flush();
+        if self.sinks.len() > 2 * SHARE {
+            self.share();
         }
+        flush_all(self.sinks.drain(..));
+    }
+
+    /// Leaves one share; the others become tasks, which whoever is idle takes.
+    fn share(&mut self) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        if runtime.metrics().num_workers() == 1 {
+            return;
+        }
+        while self.sinks.len() > SHARE {
+            let share = self.sinks.split_off(self.sinks.len() - SHARE);
+            runtime.spawn(async move { flush_all(share.into_iter()) });
+        }
+    }
+}
+
+/// Sinks that one task writes to: enough that the task itself costs little beside them.
+const SHARE: usize = 32;
+
+fn flush_all(sinks: impl Iterator<Item = Arc<Sink>>) {
+    for sink in sinks {
+        sink.dirty.store(false, Ordering::Release);
+        sink.outlet.flush();
     }
 }
 
