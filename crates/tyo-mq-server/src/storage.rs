@@ -26,14 +26,16 @@ pub(crate) async fn open(
 ) -> Result<Arc<dyn Store>, StartError> {
     let backend = backend(settings)?;
     let name = name(&backend);
-    let opened = match backend {
-        Backend::Redis(mut config) if config.fallback.is_some() => {
-            let fallback = config.fallback.take();
-            let fallback = fallback.unwrap_or(Fallback::Memory);
+    let stand_in = match &backend {
+        Backend::Redis(config) => config.fallback.clone(),
+        Backend::Memory | Backend::Sqlite(_) => None,
+    };
+    let opened = match (backend, stand_in) {
+        (Backend::Redis(config), Some(stand_in)) => {
             let config = for_sweeps(settings, config);
-            open_with_fallback(config, fallback, handover.clone()).await
+            open_with_fallback(config, stand_in, handover.clone()).await
         }
-        _ => open_wanted(settings).await,
+        (backend, _) => open_backend(settings, backend).await,
     };
     opened.map_err(|source| StartError::Store { name, source })
 }
@@ -41,7 +43,11 @@ pub(crate) async fn open(
 /// Opens the store that is wanted, and nothing in its place.
 pub(crate) async fn open_wanted(settings: &Settings) -> Opened {
     let unusable = |error: StartError| StoreError::Unavailable(error.to_string());
-    match backend(settings).map_err(unusable)? {
+    open_backend(settings, backend(settings).map_err(unusable)?).await
+}
+
+async fn open_backend(settings: &Settings, backend: Backend) -> Opened {
+    match backend {
         Backend::Memory => Ok(memory()),
         Backend::Sqlite(config) => open_sqlite(config).await,
         Backend::Redis(config) => open_redis(for_sweeps(settings, config)).await,

@@ -318,8 +318,10 @@ fn option(option: &'static str, expected: &'static str) -> ConfigError {
     ConfigError::Option { option, expected }
 }
 
-const FILE_NAMES: [&str; 3] = ["filename", "file", "path"];
-const FALLBACK_NAMES: [&str; 4] = [
+/// How the option for the file of an SQLite store may be spelt.
+pub const FILE_NAMES: [&str; 3] = ["filename", "file", "path"];
+/// How the option for the file of an SQLite store that stands in may be spelt.
+pub const FALLBACK_NAMES: [&str; 4] = [
     "fallback_filename",
     "fallbackFilename",
     "fallback_path",

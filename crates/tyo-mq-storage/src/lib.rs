@@ -14,8 +14,8 @@ mod spec;
 mod timestamp;
 
 pub use config::{
-    Backend, ConfigError, DEFAULT_FILE, Durability, Fallback, RedisConfig, RedisUrl, SqliteConfig,
-    StorageConfig,
+    Backend, ConfigError, DEFAULT_FILE, Durability, FALLBACK_NAMES, FILE_NAMES, Fallback,
+    RedisConfig, RedisUrl, SqliteConfig, StorageConfig,
 };
 pub use fallback::{FallbackStore, Opener, Plan};
 pub use json_row::{decode_json_letter, decode_json_row, encode_json_letter, encode_json_row};

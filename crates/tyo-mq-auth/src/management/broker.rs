@@ -337,7 +337,7 @@ fn dead_letter(context: &Context<'_>) -> Result<(String, Option<RealmName>, Obje
     Ok((id, realm, extra))
 }
 
-/// Options of stores that name files, in every spelling; the first three are of SQLite.
+/// Options of stores that name files, in every spelling.
 pub const FILE_OPTIONS: [&str; 7] = [
     "filename",
     "file",

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tyo_mq_auth::json::{Object, Value};
-use tyo_mq_auth::{Answer, FILE_OPTIONS, Refusal};
+use tyo_mq_auth::{Answer, Refusal};
 use tyo_mq_core::store::{Store, StoreError};
-use tyo_mq_storage::{Backend, DEFAULT_FILE, Move};
+use tyo_mq_storage::{Backend, DEFAULT_FILE, FALLBACK_NAMES, FILE_NAMES, Move};
 
 use super::Access;
 use super::keeper::KeeperError;
@@ -237,13 +237,20 @@ fn anchored(mut options: Object, storage: &str, folder: Option<&Path>) -> Object
     let Some(folder) = folder.and_then(other_folder) else {
         return options;
     };
-    let has_file = FILE_OPTIONS[..3]
-        .iter()
-        .any(|name| options.get(name).is_some());
-    if storage == "sqlite" && !has_file {
-        options.set(FILE_OPTIONS[0], DEFAULT_FILE);
+    let is_sqlite =
+        |kind: Option<&str>| kind.is_some_and(|kind| kind.eq_ignore_ascii_case("sqlite"));
+    let stand_in = options.get("fallback").and_then(Value::as_str);
+    let wants = [
+        (is_sqlite(Some(storage)), &FILE_NAMES[..]),
+        (is_sqlite(stand_in), &FALLBACK_NAMES[..]),
+    ];
+    for (wanted, names) in wants {
+        let is_named = names.iter().any(|name| options.get(name).is_some());
+        if let (true, false, [name, ..]) = (wanted, is_named, names) {
+            options.set(name, DEFAULT_FILE);
+        }
     }
-    for name in FILE_OPTIONS {
+    for name in FILE_NAMES.into_iter().chain(FALLBACK_NAMES) {
         if let Some(file) = options.get(name).and_then(Value::as_str) {
             let file = folder.join(file).display().to_string();
             options.set(name, file.as_str());
@@ -290,4 +297,40 @@ fn store_refusal(error: StoreError) -> Refusal {
 fn keeper_refusal(error: &KeeperError) -> Refusal {
     let is_theirs = matches!(error, KeeperError::Settings(_));
     Refusal::new(if is_theirs { 400 } else { 500 }, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(storage: &str, options: &str, expected: &str) {
+        let options = Value::parse(options).unwrap();
+        let options = options.as_object().unwrap().clone();
+        let folder = Some(Path::new("/elsewhere"));
+        let anchored = Value::from(anchored(options, storage, folder)).to_json();
+        assert_eq!(anchored, expected, "{storage}");
+    }
+
+    #[test]
+    fn files_go_where_the_settings_are() {
+        check("memory", "{}", "{}");
+        check("sqlite", "{}", r#"{"filename":"/elsewhere/tyo-mq.sqlite"}"#);
+        check("sqlite", r#"{"path":"q"}"#, r#"{"path":"/elsewhere/q"}"#);
+        check(
+            "sqlite",
+            r#"{"file":"/elsewhere/q"}"#,
+            r#"{"file":"/elsewhere/q"}"#,
+        );
+        check(
+            "redis",
+            r#"{"fallback":"sqlite"}"#,
+            r#"{"fallback":"sqlite","fallback_filename":"/elsewhere/tyo-mq.sqlite"}"#,
+        );
+    }
+
+    #[test]
+    fn every_option_that_names_a_file_is_held_to_the_data_folder() {
+        let named: Vec<_> = FILE_NAMES.into_iter().chain(FALLBACK_NAMES).collect();
+        assert_eq!(named, tyo_mq_auth::FILE_OPTIONS);
+    }
 }

@@ -65,12 +65,12 @@ impl Outlet for SocketOutlet {
         if !matches!(notice, Notice::Refused(_) | Notice::SubscribeRefused(_)) {
             // A client that reads too slowly misses who comes and goes, and keeps its connection.
             let _ = self.conn.send(&frame, SendKind::Notice);
-        } else {
+            return;
+        }
+        self.keep(&frame);
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(frame) = asking.take().and_then(|ack| refusal_frame(ack, notice)) {
             self.keep(&frame);
-            let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(frame) = asking.take().and_then(|ack| refusal_frame(ack, notice)) {
-                self.keep(&frame);
-            }
         }
     }
 

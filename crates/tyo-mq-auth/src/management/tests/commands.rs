@@ -667,7 +667,7 @@ fn persistence() {
         }
     ));
     check(
-        r#"{"command":"set_persistence","storage":"custom","module":"/tmp/x.js"}"#,
+        r#"{"command":"set_persistence","storage":"custom","module":"./x.js"}"#,
         501,
     );
     for bad in [
