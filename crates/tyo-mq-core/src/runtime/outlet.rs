@@ -1,8 +1,8 @@
 //! Where the outputs of one session go: the trait that a gateway implements for its connections.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::Handle;
 
@@ -74,6 +74,8 @@ pub struct Flushes {
     sinks: Vec<Arc<Sink>>,
     /// The moment of this batch: the clocks are asked once for all its commands.
     now: Option<Now>,
+    /// Made when a batch is shared for the first time.
+    shares: Option<Arc<Shares>>,
 }
 
 impl Flushes {
@@ -97,13 +99,17 @@ impl Flushes {
     /// What follows is a new batch.
     pub fn flush(&mut self) {
         self.now = None;
+        // What nobody has begun with: two batches must not pile up for a receiver.
+        if let Some(shares) = &self.shares {
+            while shares.flush_one() {}
+        }
         if self.sinks.len() > 2 * SHARE {
             self.share();
         }
         flush_all(self.sinks.drain(..));
     }
 
-    /// Leaves one share; the others become tasks, which whoever is idle takes.
+    /// Leaves one share; the others lie ready for whoever is idle.
     fn share(&mut self) {
         let Ok(runtime) = Handle::try_current() else {
             return;
@@ -111,10 +117,31 @@ impl Flushes {
         if runtime.metrics().num_workers() == 1 {
             return;
         }
+        let shares = self.shares.get_or_insert_default();
         while self.sinks.len() > SHARE {
             let share = self.sinks.split_off(self.sinks.len() - SHARE);
-            runtime.spawn(async move { flush_all(share.into_iter()) });
+            shares.lock().push(share);
+            let shares = shares.clone();
+            runtime.spawn(async move { shares.flush_one() });
         }
+    }
+}
+
+/// Parts of a batch that wait for a thread.
+#[derive(Default)]
+struct Shares(Mutex<Vec<Vec<Arc<Sink>>>>);
+
+impl Shares {
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<Arc<Sink>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// False when there was none.
+    fn flush_one(&self) -> bool {
+        let share = self.lock().pop();
+        let found = share.is_some();
+        flush_all(share.into_iter().flatten());
+        found
     }
 }
 
@@ -140,5 +167,66 @@ impl Sink {
             outlet,
             dirty: AtomicBool::new(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counter(AtomicUsize);
+
+    impl Outlet for Counter {
+        fn deliver(&self, _: &Delivery, _: &mut Memo) -> Pressure {
+            Pressure::Flowing
+        }
+
+        fn notify(&self, _: &Notice) {}
+
+        fn reply(&self, _: Option<ReplyToken>, _: Reply, _: &mut Memo) {}
+
+        fn disconnect(&self) {}
+
+        fn flush(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn is_flowing(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn what_no_thread_has_taken_is_flushed_before_the_next_batch() {
+        const SINKS: usize = 5 * SHARE;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()
+            .unwrap();
+        let (busy, done) = (Arc::new(Barrier::new(3)), Arc::new(Barrier::new(3)));
+        for _ in 0..2 {
+            let (busy, done) = (busy.clone(), done.clone());
+            runtime.spawn(async move {
+                busy.wait();
+                done.wait();
+            });
+        }
+        busy.wait();
+        let _context = runtime.enter();
+        let counter = Arc::new(Counter::default());
+        let mut flushes = Flushes::new();
+        let sinks: Vec<_> = (0..SINKS)
+            .map(|_| Arc::new(Sink::new(counter.clone())))
+            .collect();
+        sinks.iter().for_each(|sink| flushes.add(sink));
+        flushes.flush();
+        assert_eq!(counter.0.load(Ordering::Relaxed), SHARE);
+        flushes.flush();
+        assert_eq!(counter.0.load(Ordering::Relaxed), SINKS);
+        done.wait();
     }
 }
